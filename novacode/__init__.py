@@ -1,0 +1,1 @@
+"""NovaCode: a coding agent for the command line, on trio."""

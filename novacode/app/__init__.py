@@ -1,0 +1,1 @@
+"""Wiring: settings, the object graph, the interrupt ladder."""

@@ -1,0 +1,1 @@
+"""Decisions only: rules, modes, hooks, approvals. Nothing here runs a tool."""

@@ -1,0 +1,1 @@
+"""The command line: each command subscribes to events and answers questions."""

@@ -1,0 +1,1 @@
+"""One turn, one run: the ledger, the pipeline and the commit."""

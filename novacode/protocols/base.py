@@ -1,0 +1,68 @@
+"""What every wire protocol offers, and the one reading of failures they share.
+
+A codec never performs I/O and never awaits. What it does with bytes does not depend on how they were cut: any split
+of the same body gives the same events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import attrs
+
+from novacode.errors import NovaError
+from novacode.values.events import ModelEvent
+from novacode.values.failure import Failure
+from novacode.values.ids import CallIds
+from novacode.values.request import ModelRequest
+
+__all__ = ["Codec", "Decoder", "WireRequest"]
+
+
+@attrs.frozen
+class WireRequest:
+    """An HTTP request as a codec writes it. `path` is relative to the provider's base URL; keys are the wire's job."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Decoder(Protocol):
+    """One response body. Bytes go in, events come out."""
+
+    error: NovaError | None
+    """What was found wrong: a `RemoteProtocolError`, or `ModelFailed` for an error the provider reported in the
+    stream. `feed` first returns every event before it; from then on `feed` and `close` raise it."""
+
+    finished: bool
+    """Whether `Finished` was emitted: the response is whole, and the reader may stop waiting for the end."""
+
+    def feed(self, data: bytes) -> list[ModelEvent]:
+        """Take more bytes and return what they complete. Raises `error`, once everything before it was returned."""
+        ...
+
+    def close(self) -> list[ModelEvent]:
+        """The body has ended. Returns the last events; raises `RemoteProtocolError` where it ended too early."""
+        ...
+
+
+class Codec(Protocol):
+    """One wire protocol, for one conversation: it keeps the encoded form of history items it has met."""
+
+    issuer: str
+    """Who issues the seals this codec reads and writes: only its own are sent back."""
+
+    def encode(self, request: ModelRequest) -> WireRequest:
+        """Return the request that asks for a streamed response. Linear in what is new since the last one."""
+        ...
+
+    def decoder(self, ids: CallIds) -> Decoder:
+        """Return a fresh decoder; it takes the ids of calls from `ids`."""
+        ...
+
+    def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> Failure:
+        """Return what an HTTP error response means. `headers` have lower-case names. Never raises."""
+        ...

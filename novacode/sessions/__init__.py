@@ -1,0 +1,1 @@
+"""The journal on disk: writing it, reading it back, finding it again."""

@@ -1,0 +1,1 @@
+"""The world tools change: paths, processes, snapshots."""

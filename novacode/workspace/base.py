@@ -1,0 +1,93 @@
+"""What the floors above see of processes and snapshots: the seams, without the machinery behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import attrs
+
+from novacode.values.events import Reaped
+from novacode.values.ids import CallId
+
+__all__ = ["Command", "Exit", "NoSnapshots", "Processes", "Snapshots"]
+
+
+@attrs.frozen
+class Command:
+    """A program to run: `argv` as it is, never through a shell unless `argv` names one.
+
+    `marker` goes into the environment of the process and so of everything it starts; it is how a daemon that left
+    its session is found again. `env` is added to a cleaned copy of our own environment.
+    """
+
+    argv: Sequence[str]
+    cwd: Path
+    marker: CallId
+    env: Mapping[str, str] = attrs.field(factory=dict)
+    stdin: bytes = b""
+
+
+@attrs.frozen
+class Exit:
+    """How a process ended. `code` is its exit code, or minus the signal that killed it, as in `subprocess`.
+
+    `background` are the pids it left running: alive until `Processes.sweep`.
+    """
+
+    code: int
+    background: tuple[int, ...] = ()
+
+
+class Processes(Protocol):
+    """Spawns, pumps and reaps. The only thing that signals anything."""
+
+    async def run(self, command: Command, output: Callable[[bytes], None]) -> Exit:
+        """Run `command` to its end; `output` gets stdout and stderr, in the order they came, synchronously.
+
+        Ends when the process has: a background grandchild that holds the pipe does not hold the call (its output is
+        taken for a moment longer, then it is left to `sweep`). Raises `ToolFailed` where the program cannot be
+        started. Cancelling sends SIGTERM to all that belongs to the command, then SIGKILL, waits until everything is
+        reaped (bounded by the grace), and only then lets `Cancelled` through.
+        """
+        ...
+
+    async def sweep(self) -> None:
+        """Stop and reap everything any command has left running. Shielded and bounded; never raises for a survivor."""
+        ...
+
+    def hurry(self) -> None:
+        """Skip what is left of every grace that is under way: SIGKILL now. Synchronous; for the second Ctrl-C."""
+        ...
+
+    def waiting_for(self) -> tuple[str, ...]:
+        """Name what is still being reaped, for people: pid and command line."""
+        ...
+
+    @property
+    def reaped(self) -> Reaped:
+        """What stopping has taken so far: processes signalled, escalated, surviving. `tasks` and `ms` are 0 here."""
+        ...
+
+
+class Snapshots(Protocol):
+    """Keeps what a call may change, so that it can be taken back. Cancellation is not rollback: this is."""
+
+    async def take(self, call: CallId, paths: Sequence[Path]) -> None:
+        """Keep the state of `paths` before `call` runs; the whole workspace, as far as bounded, where none is named."""
+        ...
+
+    async def record(self, call: CallId) -> None:
+        """Note what `call` has changed. Runs whatever became of the call, cancellation apart."""
+        ...
+
+
+class NoSnapshots:
+    """Keeps nothing."""
+
+    async def take(self, call: CallId, paths: Sequence[Path]) -> None:
+        """Do nothing; not a checkpoint."""
+
+    async def record(self, call: CallId) -> None:
+        """Do nothing; not a checkpoint."""
