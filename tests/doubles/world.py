@@ -1,0 +1,249 @@
+"""Everything an engine needs, made of doubles, with a record of what really happened.
+
+Judge from the record, after the run: an assertion inside a fake tool would be turned into a tool result by the very
+code under test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import attrs
+import trio
+from doubles.fake_model import FakeModel
+
+from novacode import grace
+from novacode.authority.approvals import Answer
+from novacode.authority.hooks import HookAnswer, NoHooks
+from novacode.authority.policy import Allow, Ask, Deny, Verdict
+from novacode.engine.agent import Agent, AgentOptions
+from novacode.engine.bus import Bus
+from novacode.engine.conversation import Conversation
+from novacode.engine.gate import Overlap
+from novacode.engine.kit import Services
+from novacode.engine.limits import Limits
+from novacode.errors import ToolFailed
+from novacode.tools.base import Claims, Effects, Permit, SeenFiles, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.toolset import Toolset
+from novacode.values.events import ApprovalAsked, Reaped, Stamped
+from novacode.values.history import History
+from novacode.values.ids import IdSource, SessionId
+from novacode.values.parts import JSON, ToolCall
+from novacode.values.request import ModelRequest
+from novacode.workspace.base import Command, Exit, NoSnapshots
+from novacode.workspace.paths import Workspace
+
+__all__ = ["Rules", "Work", "World"]
+
+ROOT = Path("/world")
+
+
+@attrs.frozen
+class WorkArgs:
+    """Arguments of the one fake tool."""
+
+    takes: Annotated[float, "seconds of work"] = 0.0
+    cleanup: Annotated[float, "seconds of clean-up when cancelled"] = 0.0
+    fails: Annotated[str, "how it fails: '', 'tool', 'bug', 'exit', 'swallow', 'group'"] = ""
+    reads: Annotated[list[str], "paths"] = attrs.field(factory=list)
+    writes: Annotated[list[str], "paths"] = attrs.field(factory=list)
+    prints: Annotated[str, "live output"] = ""
+
+
+class Work:
+    """A tool that takes time, cleans up, fails on demand, and writes down when it was entered and left."""
+
+    def __init__(self, name: str, log: list[str], limit: float | None = None) -> None:
+        self.spec = ToolSpec(name, f"{name}: does some work", WorkArgs)
+        self.alive: set[str] = set()
+        self._log = log
+        self._limit = limit
+
+    def claims(self, arguments: Mapping[str, JSON], workspace: Workspace) -> Claims:
+        return Claims(_paths(arguments.get("reads")), _paths(arguments.get("writes")))
+
+    def effects(self, arguments: Mapping[str, JSON], workspace: Workspace) -> Effects:
+        return Effects(self.spec.name, writes=tuple(_paths(arguments.get("writes"))), subject=str(dict(arguments)))
+
+    def limit(self, args: WorkArgs) -> float | None:
+        return self._limit
+
+    async def run(self, permit: Permit[WorkArgs], ctx: ToolContext) -> ToolOutput:
+        args, name = permit.args, f"{permit.call.name} {permit.call.id}"
+        self._log.append(f"begin {permit.call.id}")
+        self.alive.add(name)
+        try:
+            if args.prints:
+                ctx.output(args.prints.encode())
+            return await self._work(args)
+        finally:
+            with grace.cleanup(30):
+                await trio.sleep(args.cleanup)
+            self.alive.discard(name)
+            self._log.append(f"end {permit.call.id}")
+
+    async def _work(self, args: WorkArgs) -> ToolOutput:
+        if args.fails == "swallow":
+            try:
+                await trio.sleep(args.takes)
+            except BaseException:  # what a tool must never do; the run must be stopped all the same
+                return ToolOutput.of("swallowed")
+        if args.fails == "group":
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_fail_when_cancelled)
+                await trio.sleep(args.takes)
+                nursery.cancel_scope.cancel()
+        await trio.sleep(args.takes)
+        if args.fails == "tool":
+            raise ToolFailed("the work cannot be done: 3 is not 4")
+        if args.fails == "bug":
+            raise KeyError("missing")
+        if args.fails == "exit":
+            return ToolOutput.of("exit code 3", exit_code=3)
+        return ToolOutput.of("done")
+
+
+async def _fail_when_cancelled() -> None:
+    try:
+        await trio.sleep_forever()
+    finally:
+        raise ValueError("boom")
+
+
+def _paths(value: Any) -> frozenset[Path]:
+    return frozenset(ROOT / str(item) for item in value) if isinstance(value, list) else frozenset()
+
+
+class Rules:
+    """A policy by tool name: `asks` asks, `denied` is denied, everything else is allowed."""
+
+    def judge(self, call: ToolCall, effects: Effects, workspace: Workspace) -> Verdict:
+        match call.name:
+            case "asks":
+                return Ask(reason="the test wants a question", rules=("asks(*)",))
+            case "denied":
+                return Deny(reason="the test denies it", rule="denied")
+            case _:
+                return Allow(granted_by="the test")
+
+    def remember(self, rules: tuple[str, ...], scope: object) -> None:
+        return None
+
+
+class Quiet:
+    """Processes of a world that has none."""
+
+    swept = 0
+
+    async def run(self, command: Command, output: Callable[[bytes], None]) -> Exit:
+        raise ToolFailed(f"there are no processes here: {command.argv}")
+
+    async def sweep(self) -> None:
+        self.swept += 1
+
+    def hurry(self) -> None:
+        return None
+
+    def waiting_for(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def reaped(self) -> Reaped:
+        return Reaped()
+
+
+class HookLog(NoHooks):
+    """Hooks that only write down what they saw."""
+
+    def __init__(self, log: list[str]) -> None:
+        self._log = log
+
+    async def pre_tool_use(self, call: ToolCall) -> HookAnswer:
+        self._log.append(f"pre {call.id}")
+        return HookAnswer(call)
+
+    async def post_tool_use(self, call: ToolCall, result: Any) -> Any:
+        self._log.append(f"post {call.id}")
+        return result
+
+
+class SnapshotLog(NoSnapshots):
+    """Snapshots that only write down when they were taken."""
+
+    def __init__(self, log: list[str]) -> None:
+        self._log = log
+
+    async def take(self, call: Any, paths: Sequence[Path]) -> None:
+        self._log.append(f"take {call}")
+
+    async def record(self, call: Any) -> None:
+        self._log.append(f"record {call}")
+
+
+class World:
+    """An agent on doubles. `log` is what happened in order, `events` what was said about it."""
+
+    def __init__(
+        self,
+        replies: Sequence[Sequence[Any]] = (),
+        *,
+        limits: Limits | None = None,
+        overlap: Overlap = Overlap.DECLARED,
+        somebody: bool = True,
+        retries: int = 2,
+        timeout: float | None = None,
+        services: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.log: list[str] = []
+        self.events: list[Stamped] = []
+        self.model = FakeModel(replies, self.log)
+        names = ("work", "asks", "denied", "slow", "off")
+        self.tools = [Work(name, self.log, timeout) for name in names]
+        self.permissions: Any = Rules()
+        made = Services(
+            model=self.model,
+            tools=Toolset(self.tools, disabled=("off",)),
+            hooks=HookLog(self.log),
+            permissions=self.permissions,
+            snapshots=SnapshotLog(self.log),
+            workspace=Workspace(ROOT),
+            processes=Quiet(),
+            seen=SeenFiles(),
+            spill=ROOT / "spill",
+            request=_request,
+            retry=lambda attempt, failure: 1.0 if failure.retryable and attempt <= retries else None,
+            clock=trio.current_time,
+        )
+        self.services = attrs.evolve(made, **(services or {}))
+        self.bus = Bus(trio.current_time)
+        self.bus.subscribe(self.events.append)
+        options = AgentOptions(limits or Limits(), overlap, somebody=somebody, model="fake")
+        self.talk = Conversation()
+        self.agent = Agent(self.services, self.talk, self.bus, IdSource(SessionId("s")), options)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        """Return the events of one class, in order."""
+        return [stamped.event for stamped in self.events if isinstance(stamped.event, kind)]
+
+    def answer_all(self, *, allowed: bool) -> None:
+        """Answer every question as soon as it is asked."""
+
+        def on(stamped: Stamped) -> None:
+            if isinstance(stamped.event, ApprovalAsked):
+                given = Answer(allowed=allowed, by="the test")
+                trio.lowlevel.current_trio_token().run_sync_soon(
+                    self.agent.answer, stamped.run_id, stamped.event.approval_id, given
+                )
+
+        self.bus.subscribe(on)
+
+    @property
+    def alive(self) -> set[str]:
+        """Tools that were entered and not left."""
+        return set().union(*(tool.alive for tool in self.tools))
+
+
+def _request(history: History, output_left: int | None) -> ModelRequest:
+    return ModelRequest("fake-1", "", history, max_output_tokens=output_left)
