@@ -1,0 +1,200 @@
+"""Folders, ids and locks of the session store."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from session_events import open_turn, stamped, text_run
+
+from novacode.errors import SessionError
+from novacode.sessions.journal import MemoryJournal
+from novacode.sessions.store import Store, project_key, session_id
+
+NOW = 1_790_000_000.0  # 2026-09-21 14:13:20 UTC
+
+
+class Chance:
+    """Bytes that count up, so that ids are known."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def __call__(self, count):
+        self.asked += 1
+        return self.asked.to_bytes(count, "big")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "home", lambda: NOW, Chance())
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def write(session, events, **how):
+    for one in stamped(events, **how):
+        session.journal.append(one)
+    session.close()
+
+
+def test_an_id_says_when_and_keeps_apart():
+    assert session_id(NOW, b"\x01\xab\xff") == "s-20260921-141320-01abff"
+
+
+def test_a_new_session_is_a_file_below_its_project(store, work, tmp_path):
+    session = store.create(work)
+    assert session.id == "s-20260921-141320-000001"
+    assert session.path == tmp_path / "home" / "sessions" / project_key(work) / f"{session.id}.jsonl"
+    assert session.notices == ()
+    session.close()
+    assert sorted(path.suffix for path in session.path.parent.iterdir()) == [".jsonl"]
+
+
+def test_projects_of_one_name_are_told_apart(tmp_path):
+    one, two = tmp_path / "a" / "app", tmp_path / "b" / "app"
+    keys = {project_key(one), project_key(two), project_key(Path("/"))}
+    assert len(keys) == 3
+    assert project_key(tmp_path / "x" / ".." / "a" / "app") == project_key(one)
+
+
+def test_a_session_is_gone_on_with(store, work):
+    write(store.create(work), text_run(1))
+    session = store.open(store.latest(work))
+    assert (len(session.loaded.history.items), session.loaded.runs, session.loaded.last_seq) == (2, 1, 5)
+    write(session, text_run(2), first=6, run="s-x-r2")
+    again = store.open("s-20260921")
+    assert len(again.loaded.history.items) == 4
+    again.close()
+
+
+def test_after_a_crash_the_history_is_paired(store, work):
+    write(store.create(work), open_turn())
+    session = store.open(store.latest(work))
+    assert len(session.loaded.history.items[-1].results) == 3
+    assert session.notices == ("2 calls had no result when NovaCode ended: c2, c3",)
+    session.close()
+
+
+def test_latest_is_the_one_written_last_and_of_this_folder(store, work, tmp_path):
+    first, second = store.create(work), store.create(work)
+    elsewhere = store.create(tmp_path)
+    for session, age in ((first, 30), (second, 60), (elsewhere, 1)):
+        session.close()
+        os.utime(session.path, (NOW - age, NOW - age))
+    assert store.latest(work) == first.id
+    assert store.latest(tmp_path / "never") is None
+
+
+def test_br_129_a_second_writer_in_this_process_is_refused_with_the_pid(store, work):
+    session = store.create(work)
+    with pytest.raises(SessionError, match=rf"in use by the process {os.getpid()}"):
+        store.open(session.id)
+    session.close()
+    store.open(session.id).close()
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from novacode.sessions.store import Store
+session = Store(Path(sys.argv[1]), lambda: 0.0).open(sys.argv[2])
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_br_129_a_killed_holder_leaves_nothing_to_clean_up(store, work, tmp_path):
+    session = store.create(work)
+    session.close()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path / "home"), session.id],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(SessionError, match=rf"in use by the process {holder.pid}"):
+            store.open(session.id)
+        holder.kill()
+        holder.wait()
+    store.open(session.id).close()
+
+
+@pytest.mark.parametrize("wanted", ["", "../../etc/passwd", "s-none", "-rf", "a" * 500])
+def test_ids_that_name_no_session_are_refused(store, work, wanted):
+    store.create(work).close()
+    with pytest.raises(SessionError, match="novacode sessions list"):
+        store.open(wanted)
+
+
+def test_an_ambiguous_beginning_is_refused(store, work):
+    store.create(work).close()
+    store.create(work).close()
+    with pytest.raises(SessionError, match="could be any of s-20260921-141320-000001, s-20260921-141320-000002"):
+        store.open("s-")
+
+
+def test_a_home_that_cannot_be_written_is_no_failure(tmp_path, work):
+    (tmp_path / "home").write_text("a file where the folder should be")
+    session = Store(tmp_path / "home", lambda: NOW, Chance()).create(work)
+    assert isinstance(session.journal, MemoryJournal)
+    assert session.path is None
+    assert "this session is not kept" in session.notices[0]
+    session.close()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_session_that_cannot_be_written_is_read(store, work):
+    session = store.create(work)
+    write(session, text_run(1))
+    session.path.chmod(0o400)
+    again = store.open(session.id)
+    assert (len(again.loaded.history.items), again.path) == (2, None)
+    assert "what follows is not kept" in again.notices[0]
+
+
+def test_a_fork_starts_equal_and_leaves_the_original_alone(store, work):
+    original = store.create(work)
+    write(original, text_run(1))
+    before = original.path.read_bytes()
+    fork = store.fork(original.id, work)
+    assert fork.id != original.id
+    write(fork, text_run(2), first=6, run="s-x-r2")
+    assert original.path.read_bytes() == before
+    again = store.open(fork.id)
+    assert (len(again.loaded.history.items), again.loaded.header.session_id) == (4, fork.id)
+    again.close()
+
+
+def test_br_127_the_list_shows_title_and_true_last_time(store, work):
+    session = store.create(work)
+    write(session, text_run(1))
+    session.path.write_bytes(session.path.read_bytes() + b'{"torn')
+    os.utime(session.path, (1.0, 1.0))
+    (summary,) = store.list(work)
+    assert (summary.id, summary.title, summary.created, summary.last) == (session.id, "prompt 1", NOW, 2e9 + 5)
+    assert summary.cwd == str(work)
+
+
+def test_listing_passes_over_what_is_no_session(store, work):
+    session = store.create(work)
+    session.close()
+    (session.path.parent / "other.jsonl").write_text('{"format":"other"}\n')
+    (session.path.parent / "gone.jsonl").symlink_to("nowhere")
+    assert [one.id for one in store.list()] == [session.id]
+
+
+def test_the_list_does_not_grow_with_the_files(store, work):
+    session = store.create(work)
+    session.close()
+    with session.path.open("ab") as file:
+        file.truncate(2_000_000_000)  # sparse: reading it would take seconds and gigabytes
+    (summary,) = store.list(work)
+    assert summary.size == 2_000_000_000
