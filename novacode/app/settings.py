@@ -1,0 +1,245 @@
+"""Settings: defaults < user < project < local < environment < flags, each value with where it came from.
+
+A file that cannot be used is an error that names the file, the key, the value and what was expected; a key nobody
+knows is a warning. What a project says that could run something counts only where its folder is trusted; its ask and
+deny rules always count, since they can only make a run more careful.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import attrs
+
+from novacode.app.settings_keys import KEYS, Key
+from novacode.app.trust import TrustedFolders
+from novacode.authority.policy import Mode
+from novacode.authority.rules import Rule, parse_rule
+from novacode.errors import SettingsError, UsageError
+from novacode.values.parts import JSON
+
+__all__ = ["Places", "Settings", "environment", "home_folder", "load_settings", "project_folder"]
+
+_PREFIX = "NOVACODE_"
+_NOT_SETTINGS = frozenset({"NOVACODE_HOME", "NOVACODE_STREAMS"})
+_RULE_KEYS = ("permissions.allow", "permissions.ask", "permissions.deny")
+_COMMAND_LINE = "command line"
+
+
+@attrs.frozen
+class Settings:
+    """What holds for a run. `None` where nothing was set and there is no default.
+
+    `rules` are in the order of their sources, each with its own. `where` says of every key that was set which source
+    decided, `warnings` are for stderr.
+    """
+
+    model: str | None = None
+    base_url: str | None = None
+    mode: Mode = Mode.DEFAULT
+    rules: tuple[Rule, ...] = ()
+    max_turns: int | None = None
+    max_seconds: float | None = None
+    max_output_tokens: int | None = None
+    max_budget_usd: float | None = None
+    overlap: str = "declared"
+    idle_timeout: float = 300.0
+    retries: int = 8
+    env_keep: tuple[str, ...] = ()
+    env_set: Mapping[str, str] = attrs.field(factory=dict)
+    system_prompt: str | None = None
+    append_system_prompt: str | None = None
+    hooks: tuple[Mapping[str, JSON], ...] = ()
+    where: Mapping[str, str] = attrs.field(factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Places:
+    """Where settings are looked for: `home` is NovaCode's own folder, `cwd` where the run works."""
+
+    home: Path
+    cwd: Path
+
+    @property
+    def user(self) -> Path:
+        """The user's file."""
+        return self.home / "config.toml"
+
+    @property
+    def project(self) -> tuple[Path, ...]:
+        """The project's file and the local one beside it; none where `.novacode` is NovaCode's own folder."""
+        folder = project_folder(self.cwd) / ".novacode"
+        if folder.resolve() == self.home.resolve():
+            return ()
+        return (folder / "config.toml", folder / "config.local.toml")
+
+
+@attrs.frozen
+class _Value:
+    """A value as it was found. `place` is where, for people; `at` gives the place of one item of a list."""
+
+    value: JSON
+    place: str
+    text: str = ""
+
+    def at(self, item: str) -> str:
+        """Return the file and line of `item`; the place alone where it is written in a way that hides it."""
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            if f'"{item}"' in line or f"'{item}'" in line:
+                return f"{self.place}:{number}"
+        return self.place
+
+
+def environment() -> Mapping[str, str]:
+    """Return a copy of the environment; the one place outside of process handling where it is read."""
+    return dict(os.environ)  # noqa: TID251  this is that place
+
+
+def home_folder(environ: Mapping[str, str]) -> Path:
+    """Return NovaCode's own folder: `NOVACODE_HOME`, else `~/.novacode`. It need not exist, nor be writable."""
+    chosen = environ.get("NOVACODE_HOME", "")
+    if chosen:
+        return Path(chosen).absolute()
+    home = environ.get("HOME", "")
+    try:
+        return (Path(home) if home else Path.home()) / ".novacode"
+    except RuntimeError:  # no HOME, and no entry for us in the user database (containers with made-up user ids)
+        return Path("/nonexistent/.novacode")
+
+
+def project_folder(cwd: Path) -> Path:
+    """Return the nearest folder from `cwd` up to the root of its repository that has a `.novacode`; else `cwd`."""
+    for folder in (cwd, *cwd.parents):
+        if (folder / ".novacode").is_dir():
+            return folder
+        if (folder / ".git").exists():
+            break
+    return cwd
+
+
+def load_settings(places: Places, environ: Mapping[str, str], flags: Mapping[str, JSON] | None = None) -> Settings:
+    """Return what all sources add up to. `flags` are keys of the table with values; `None` values are not set.
+
+    Raises `SettingsError` for a file or a variable, and `UsageError` for a flag, that cannot be used.
+    """
+    trusted = TrustedFolders(places.home)
+    warnings: list[str] = []
+    found: list[tuple[str, _Value]] = [*_from_file(places.user, warnings)]
+    for path in places.project:
+        values = list(_from_file(path, warnings))
+        if not trusted.trusts(path.parent.parent):
+            values = _without_trust(path, values, warnings, trusted.path)
+        found += values
+    found += _from_environment(environ, warnings)
+    given = {key: _Value(value, _COMMAND_LINE) for key, value in (flags or {}).items() if value is not None}
+    found += given.items()
+    return _put_together(found, warnings)
+
+
+def _from_file(path: Path, warnings: list[str]) -> Iterator[tuple[str, _Value]]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        data = tomllib.loads(text)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        warnings.append(f"{path} cannot be read and is left out: {error.strerror or error}")
+        return
+    except UnicodeDecodeError as error:
+        raise SettingsError(
+            f"{path} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}") from error
+    for key, value in _flat(data):
+        if key in KEYS:
+            yield key, _Value(value, str(path), text)
+        else:
+            warnings.append(f"{path}: `{key}` is not a setting and is left out.{_guess(key, KEYS)}")
+
+
+def _flat(data: Mapping[str, JSON], prefix: str = "") -> Iterator[tuple[str, JSON]]:
+    for name, value in data.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, Mapping) and key not in KEYS and any(known.startswith(f"{key}.") for known in KEYS):
+            yield from _flat(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _without_trust(
+    path: Path, values: Sequence[tuple[str, _Value]], warnings: list[str], trust_file: Path
+) -> list[tuple[str, _Value]]:
+    held = sorted({key for key, _ in values if KEYS[key].needs_trust})
+    if held:
+        warnings.append(
+            f"{path}: {', '.join(f'`{key}`' for key in held)} is left out, because the folder is not trusted. If you"
+            f' trust what it says, add it to {trust_file}: folders = ["{path.parent.parent}"]'
+        )
+    return [(key, value) for key, value in values if not KEYS[key].needs_trust]
+
+
+def _from_environment(environ: Mapping[str, str], warnings: list[str]) -> Iterator[tuple[str, _Value]]:
+    names = {_PREFIX + key.replace(".", "_").upper(): key for key in KEYS if key != "hooks"}
+    for name in sorted(environ):
+        if name in names:
+            if environ[name] != "":
+                yield names[name], _Value(environ[name], name)
+        elif name.startswith(_PREFIX) and name not in _NOT_SETTINGS and (guess := _guess_variable(name, names)):
+            warnings.append(f"{name} is not a setting.{guess}")
+
+
+def _put_together(found: Sequence[tuple[str, _Value]], warnings: Sequence[str]) -> Settings:
+    values: dict[str, JSON] = {}
+    where: dict[str, str] = {}
+    rules: list[Rule] = []
+    for key, given in found:
+        value = _checked(KEYS[key], key, given)
+        if key in _RULE_KEYS:
+            rules += (_rule(key, item, given) for item in value)
+        values[key] = (*values.get(key, ()), *value) if KEYS[key].adds_up else value
+        where[key] = f"{where[key]}, {given.place}" if KEYS[key].adds_up and key in where else given.place
+    return Settings(
+        rules=tuple(rules),
+        where=where,
+        warnings=tuple(warnings),
+        mode=Mode(values.pop("permissions.mode", Mode.DEFAULT)),
+        **{_field(key): value for key, value in values.items() if key not in _RULE_KEYS},
+    )
+
+
+def _checked(key: Key, name: str, given: _Value) -> JSON:
+    try:
+        return key.read(given.value)
+    except (ValueError, TypeError) as error:
+        kind = UsageError if given.place == _COMMAND_LINE else SettingsError
+        raise kind(f"{given.place}: `{name}` is {given.value!r}; it must be {key.expected}") from error
+
+
+def _rule(key: str, text: str, given: _Value) -> Rule:
+    decision = key.removeprefix("permissions.")
+    source = f"--{decision}" if given.place == _COMMAND_LINE else given.at(text)
+    try:
+        return parse_rule(text, decision, source)
+    except SettingsError as error:
+        raise (UsageError if given.place == _COMMAND_LINE else SettingsError)(str(error)) from error
+
+
+def _field(key: str) -> str:
+    return key.removeprefix("limits.").replace(".", "_")
+
+
+def _guess_variable(name: str, names: Mapping[str, str]) -> str:
+    """Guess without the prefix, which all have in common and which would make any two of them look alike."""
+    guess = _guess(name.removeprefix(_PREFIX), {known.removeprefix(_PREFIX): key for known, key in names.items()})
+    return guess.replace("`", f"`{_PREFIX}", 1)
+
+
+def _guess(name: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    return f" Did you mean `{close[0]}`?" if close else ""

@@ -1,0 +1,124 @@
+"""Every setting there is: its key, what its value must be, and who may set it.
+
+A key is dotted (`limits.max_turns`); the same table reads TOML, `NOVACODE_LIMITS_MAX_TURNS` and flags.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+import attrs
+
+from novacode.authority.policy import parse_mode
+from novacode.errors import SettingsError
+from novacode.values.parts import JSON
+
+__all__ = ["KEYS", "Key"]
+
+_OVERLAPS = ("declared", "all", "none")
+
+
+@attrs.frozen
+class Key:
+    """One setting. `read` takes a value of TOML, or the text of a variable, and raises `ValueError` for a wrong one.
+
+    `needs_trust`: a project may set it only where its folder is trusted, because it can run something, open the
+    permissions, or send the key elsewhere. `adds_up`: the values of all sources count, not only the last one.
+    """
+
+    read: Callable[[JSON], JSON]
+    expected: str
+    needs_trust: bool = False
+    adds_up: bool = False
+
+
+def _text(value: JSON) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _texts(value: JSON) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = json.loads(value) if value.lstrip().startswith("[") else [value]
+    if not isinstance(value, list | tuple):
+        raise ValueError
+    return tuple(_text(item) for item in value)
+
+
+def _url(value: JSON) -> str:
+    parts = urlsplit(_text(value))
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError
+    return _text(value).rstrip("/")
+
+
+def _whole(least: int) -> Callable[[JSON], int]:
+    def read(value: JSON) -> int:
+        number = int(value) if isinstance(value, str) else value
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            raise ValueError
+        return number
+
+    return read
+
+
+def _positive(value: JSON) -> float:
+    number = float(value) if isinstance(value, str) else value
+    if not isinstance(number, int | float) or isinstance(number, bool) or not math.isfinite(number) or number <= 0:
+        raise ValueError
+    return float(number)
+
+
+def _mode(value: JSON) -> str:
+    try:
+        return parse_mode(_text(value)).value
+    except SettingsError as error:
+        raise ValueError from error
+
+
+def _overlap(value: JSON) -> str:
+    if value not in _OVERLAPS:
+        raise ValueError
+    return str(value)
+
+
+def _table_of_texts(value: JSON) -> Mapping[str, str]:
+    if isinstance(value, str):
+        value = json.loads(value)
+    if not isinstance(value, Mapping) or not all(isinstance(item, str) for item in value.values()):
+        raise ValueError
+    return dict(value)
+
+
+def _tables(value: JSON) -> tuple[Mapping[str, JSON], ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
+        raise ValueError
+    return tuple(value)
+
+
+_RULES = 'a list of rules, for example ["shell(git log:*)", "edit(src/**)"]'
+
+KEYS: Mapping[str, Key] = {
+    "model": Key(_text, 'the name of a model, for example "anthropic/claude-sonnet-4-5"'),
+    "base_url": Key(_url, "an address that begins with http:// or https://", needs_trust=True),
+    "permissions.mode": Key(_mode, "default, accept-edits, plan or bypass", needs_trust=True),
+    "permissions.allow": Key(_texts, _RULES, needs_trust=True, adds_up=True),
+    "permissions.ask": Key(_texts, _RULES, adds_up=True),
+    "permissions.deny": Key(_texts, _RULES, adds_up=True),
+    "limits.max_turns": Key(_whole(1), "a whole number of 1 or more"),
+    "limits.max_seconds": Key(_positive, "a number of seconds greater than 0"),
+    "limits.max_output_tokens": Key(_whole(1), "a whole number of 1 or more"),
+    "limits.max_budget_usd": Key(_positive, "an amount in US dollars greater than 0"),
+    "overlap": Key(_overlap, "declared, all or none"),
+    "idle_timeout": Key(_positive, "a number of seconds greater than 0"),
+    "retries": Key(_whole(0), "a whole number of 0 or more"),
+    "env.keep": Key(_texts, "a list of names of environment variables", needs_trust=True, adds_up=True),
+    "env.set": Key(_table_of_texts, "a table of names and texts", needs_trust=True),
+    "system_prompt": Key(_text, "a text"),
+    "append_system_prompt": Key(_text, "a text"),
+    "hooks": Key(_tables, "tables, each begun with [[hooks]]", needs_trust=True, adds_up=True),
+}
