@@ -257,7 +257,7 @@ class ApprovalAsked:
     """A call waits for a person. `call` is exactly what will run: hooks have had their say.
 
     `summary` is one line, `details` what to look at before answering (a diff, the parsed commands), and `rule` the
-    narrowest rule that an "always" would store, empty where none can.
+    narrowest rules that an "always" would store, one a line, empty where none can.
     """
 
     approval_id: ApprovalId

@@ -18,6 +18,7 @@ from novacode import grace
 from novacode.authority.approvals import Answer
 from novacode.authority.hooks import HookAnswer, NoHooks
 from novacode.authority.policy import Allow, Ask, Deny, Verdict
+from novacode.authority.rules import Decision, parse_rule
 from novacode.engine.agent import Agent, AgentOptions
 from novacode.engine.bus import Bus
 from novacode.engine.conversation import Conversation
@@ -88,7 +89,7 @@ class Work:
         if args.fails == "swallow":
             try:
                 await trio.sleep(args.takes)
-            except BaseException:  # what a tool must never do; the run must be stopped all the same
+            except BaseException:  # noqa: BLE001 - what a tool must never do; the run must be stopped all the same
                 return ToolOutput.of("swallowed")
         if args.fails == "group":
             async with trio.open_nursery() as nursery:
@@ -122,7 +123,9 @@ class Rules:
     def judge(self, call: ToolCall, effects: Effects, workspace: Workspace) -> Verdict:
         match call.name:
             case "asks":
-                return Ask(reason="the test wants a question", rules=("asks(*)",))
+                return Ask(
+                    reason="the test wants a question", rule_to_store=(parse_rule("asks", Decision.ALLOW, "the test"),)
+                )
             case "denied":
                 return Deny(reason="the test denies it", rule="denied")
             case _:

@@ -1,0 +1,89 @@
+"""A conversation that can be run: one run at a time, each with its own questions, queue and scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from novacode.authority.approvals import Answer, ApprovalDesk, Receipt
+from novacode.engine.bus import Bus
+from novacode.engine.conversation import Conversation
+from novacode.engine.gate import Gate, Overlap
+from novacode.engine.kit import Kit, Services
+from novacode.engine.ledger import Stopping
+from novacode.engine.limits import Limits, Progress
+from novacode.engine.run import Run
+from novacode.errors import SessionError, UsageError
+from novacode.values.events import RunEnded
+from novacode.values.ids import IdSource, RunId
+from novacode.values.parts import User
+from novacode.values.request import Usage
+
+__all__ = ["Agent", "AgentOptions"]
+
+
+@attrs.frozen
+class AgentOptions:
+    """How an agent runs. `somebody` is whether a person can be asked; `model` is what events call the model."""
+
+    limits: Limits = attrs.field(factory=Limits)
+    overlap: Overlap = Overlap.DECLARED
+    somebody: bool = False
+    model: str = ""
+    cost: Callable[[Usage], float | None] = lambda _: None
+
+
+class Agent:
+    """Runs prompts on one conversation. All its methods but `run` are synchronous and may be called at any time."""
+
+    def __init__(
+        self, services: Services, talk: Conversation, bus: Bus, ids: IdSource, options: AgentOptions | None = None
+    ) -> None:
+        self.services = services
+        self.talk = talk
+        self.bus = bus
+        self.options = options or AgentOptions()
+        self._ids = ids
+        self._run: Run | None = None
+        bus.on_failure = self._cannot_write
+
+    @property
+    def active(self) -> Run | None:
+        """The run under way."""
+        return self._run
+
+    async def run(self, prompt: User | str) -> RunEnded:
+        """Run one prompt to its end; see `Run.drive` for what that means under cancellation.
+
+        Raises `UsageError` while another run of this agent is under way: the next one starts when it is over.
+        """
+        if self._run is not None:
+            raise UsageError(f"run {self._run.id} is still under way; wait for its end or cancel it first")
+        user = User.said(prompt) if isinstance(prompt, str) else prompt
+        self._run = run = self._new_run(self._ids.run())
+        try:
+            return await run.drive(user, self.options.model)
+        finally:
+            self._run = None
+
+    def cancel(self, reason: str) -> bool:
+        """Ask the active run to stop; whether there was one."""
+        if self._run is None:
+            return False
+        self._run.cancel(reason)
+        return True
+
+    def answer(self, run_id: str, approval_id: str, answer: Answer) -> Receipt:
+        """Answer an open question of the active run; anything else changes nothing and is told."""
+        return self._run.answer(run_id, approval_id, answer) if self._run else Receipt.STALE_RUN
+
+    def _cannot_write(self, error: SessionError) -> None:
+        self.cancel(f"the session cannot be written: {error}")
+
+    def _new_run(self, run_id: RunId) -> Run:
+        emit = self.bus.emitter(run_id)
+        desk = ApprovalDesk(run_id, self._ids, emit, somebody=self.options.somebody)
+        kit = Kit.of(self.services, emit=emit, desk=desk, gate=Gate(self.options.overlap), stopping=Stopping())
+        progress = Progress(self.options.limits, self.options.cost)
+        return Run(run_id, kit, self.talk, self.options.limits, progress)

@@ -1,0 +1,159 @@
+"""How far a run may go, and what its next step is after a turn. Decisions only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from novacode.engine.turn import TurnOutcome
+from novacode.values.events import RunStatus
+from novacode.values.failure import Failure
+from novacode.values.request import StopReason, Usage
+
+__all__ = ["Ending", "Limits", "NextStep", "Progress", "Step"]
+
+
+@attrs.frozen
+class Limits:
+    """`None` means no limit. `max_seconds` is wall time from the prompt on, waiting for people included.
+
+    `continuations`, `pauses` and `empties` bound how often in a row a run goes on after a cut answer, a paused one
+    and an empty one, so that no model can keep it going for ever.
+    """
+
+    max_turns: int | None = None
+    max_seconds: float | None = None
+    max_output_tokens: int | None = None
+    max_budget_usd: float | None = None
+    continuations: int = 3
+    pauses: int = 10
+    empties: int = 2
+
+
+@attrs.frozen
+class Ending:
+    """How a run ends. `reason` is one word of a documented list, `text` a sentence for people."""
+
+    status: RunStatus
+    reason: str
+    text: str = ""
+    failure: Failure | None = None
+
+
+@attrs.frozen
+class Step:
+    """Go on: after `delay` seconds, having said `nudge` to the model where there is something to say."""
+
+    delay: float = 0.0
+    nudge: str = ""
+
+
+NextStep = Ending | Step
+
+_CUT = "Your answer was cut off by the output limit. Go on exactly where it stopped."
+_CUT_CALL = "Your call was cut off by the output limit. Work in smaller pieces."
+
+
+class Progress:
+    """What a run has used up so far, and what follows from it."""
+
+    def __init__(self, limits: Limits, cost: Callable[[Usage], float | None]) -> None:
+        self.limits = limits
+        self.turns = 0
+        self.usage = Usage(0, 0, 0, 0, 0)
+        self.cost_usd: float | None = None
+        self._cost = cost
+        self._cuts = self._pauses = self._empties = self._breaks = 0
+
+    @property
+    def output_left(self) -> int | None:
+        """Tokens the next response may have, where they are limited."""
+        if self.limits.max_output_tokens is None:
+            return None
+        return max(1, self.limits.max_output_tokens - self.usage.completion)
+
+    def add(self, usage: Usage) -> None:
+        """Count a turn and what it used. A turn whose cost is not known leaves the sum unknown only if all are."""
+        self.turns += 1
+        self.usage = Usage(
+            self.usage.prompt + usage.prompt,
+            self.usage.completion + usage.completion,
+            (self.usage.cache_read or 0) + (usage.cache_read or 0),
+            (self.usage.cache_write or 0) + (usage.cache_write or 0),
+            (self.usage.reasoning or 0) + (usage.reasoning or 0),
+        )
+        cost = self._cost(usage)
+        if cost is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + cost
+
+    def reached(self) -> Ending | None:
+        """Return the limit that forbids another model call, if any has been reached."""
+        limits = self.limits
+        checks = (
+            ("max_turns", limits.max_turns, self.turns, "turns"),
+            ("max_output_tokens", limits.max_output_tokens, self.usage.completion, "output tokens"),
+            ("max_budget_usd", limits.max_budget_usd, self.cost_usd or 0.0, "US dollars"),
+        )
+        for reason, limit, used, unit in checks:
+            if limit is not None and used >= limit:
+                return Ending(RunStatus.LIMIT, reason, f"the limit of {limit:g} {unit} is reached ({used:g} used)")
+        return None
+
+    def after(self, outcome: TurnOutcome, retry: Callable[[int, Failure], float | None]) -> NextStep:
+        """Return what follows a turn; the one place where a run's next step is decided."""
+        if outcome.failure is not None:
+            return self._broken(outcome, outcome.failure, retry)
+        self._breaks = 0
+        has_calls = outcome.exchange is not None and bool(outcome.exchange.results)
+        stop = outcome.finish.stop if outcome.finish else StopReason.UNKNOWN
+        match stop:
+            case StopReason.REFUSAL:
+                why = outcome.finish.detail if outcome.finish else ""
+                return Ending(RunStatus.REFUSED, "refusal", why or "the model refused to answer")
+            case StopReason.OUTPUT_LIMIT:
+                return self._cut(has_calls=has_calls)
+            case StopReason.PAUSED:
+                return self._paused()
+            case _ if has_calls:
+                self._cuts = self._pauses = self._empties = 0
+                return Step()
+            case _ if outcome.exchange is None:
+                return self._empty(outcome)
+            case StopReason.UNKNOWN if outcome.finish and outcome.finish.raw:
+                return Ending(RunStatus.COMPLETED, "unknown_stop", f"the provider stopped for {outcome.finish.raw!r}")
+            case _:
+                return Ending(RunStatus.COMPLETED, "completed")
+
+    def _broken(
+        self, outcome: TurnOutcome, failure: Failure, retry: Callable[[int, Failure], float | None]
+    ) -> NextStep:
+        # Nothing is asked for twice after a call: the run goes on from what came, or ends.
+        self._breaks += 1
+        dispatched = outcome.exchange is not None and bool(outcome.exchange.results)
+        delay = retry(self._breaks, failure) if dispatched else None
+        if delay is None:
+            return Ending(RunStatus.FAILED, failure.kind.value, failure.message, failure)
+        return Step(delay)
+
+    def _cut(self, *, has_calls: bool) -> NextStep:
+        self._cuts += 1
+        if self._cuts > self.limits.continuations:
+            text = f"the model's answer was cut off by its output limit {self._cuts} times in a row"
+            return Ending(RunStatus.LIMIT, "output_limit", text)
+        return Step(nudge=_CUT_CALL if has_calls else _CUT)
+
+    def _paused(self) -> NextStep:
+        self._pauses += 1
+        if self._pauses > self.limits.pauses:
+            return Ending(RunStatus.LIMIT, "paused", f"the provider paused its turn {self._pauses} times in a row")
+        return Step()
+
+    def _empty(self, outcome: TurnOutcome) -> NextStep:
+        self._empties += 1
+        if self._empties > self.limits.empties:
+            raw = outcome.finish.raw if outcome.finish else None
+            return Ending(
+                RunStatus.FAILED, "empty_reply", f"the model said nothing {self._empties} times (stop: {raw})"
+            )
+        return Step()

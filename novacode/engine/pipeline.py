@@ -1,0 +1,199 @@
+"""The only way a call reaches a tool.
+
+`process` takes a call through eight steps. Read `_steps` from top to bottom: it is the order in which a call is
+authorised and executed, whoever proposed it. Each step that refuses gives a result of its own kind, and nothing after
+it happens.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import trio
+
+from novacode.authority.approvals import Answer, Question
+from novacode.authority.hooks import HookWord
+from novacode.authority.policy import Allow, Ask, Deny
+from novacode.engine import texts
+from novacode.engine.kit import Kit
+from novacode.engine.ledger import Slot
+from novacode.errors import SettingsError, ToolFailed
+from novacode.tools.base import Effects, Permit, Tool, ToolContext, ToolOutput
+from novacode.tools.schema import InvalidArguments, structure
+from novacode.values.events import CallOutput, Level, Notice, Phase
+from novacode.values.parts import Text, ToolCall
+from novacode.values.results import Outcome, ToolResult
+
+__all__ = ["process"]
+
+_LIVE = 8_192  # bytes of one chunk of output that are shown to people; the result is clipped by the tool
+
+
+class _Refused(Exception):
+    """A step said no; the call ends here with this outcome and these words."""
+
+    def __init__(self, outcome: Outcome, text: str) -> None:
+        super().__init__(text)
+        self.outcome = outcome
+        self.text = text
+
+
+async def process(slot: Slot, kit: Kit) -> None:
+    """Take `slot` from SUBMITTED to SETTLED.
+
+    Settles always but for one case: where the run is cancelled, `Cancelled` goes through and the ledger settles what
+    is left when it closes. Cancelling `slot.scope` stops just this call. Raises nothing but bugs.
+    """
+    try:
+        with slot.scope:
+            slot.settle(await _steps(slot, kit))
+        if slot.result is None:
+            slot.settle(slot.cut_off("only this call was stopped"))
+    finally:
+        kit.gate.release(slot.ticket)
+
+
+async def _steps(slot: Slot, kit: Kit) -> ToolResult:
+    call = slot.call
+    assert isinstance(call, ToolCall), "broken calls are settled by the ledger and never come here"
+    slot.to(Phase.AUTHORISING)
+    try:
+        tool = _existing(call, kit)  # 1
+        _enabled(call, kit)  # 2
+        call, word, why = await _hooked(slot, call, tool, kit)  # 3
+        effects = tool.effects(call.arguments, kit.workspace)
+        granted_by = await _permitted(slot, call, tool, effects, (word, why), kit)  # 4
+        permit = Permit(call, _validated(call, tool), granted_by)  # 5
+    except _Refused as no:
+        return ToolResult.of(slot.call, no.outcome, no.text)
+    slot.to(Phase.QUEUED, tuple(ticket.call_id for ticket in kit.gate.blockers(slot.ticket)))
+    await kit.gate.wait(slot.ticket)
+    await kit.snapshots.take(call.id, effects.writes)  # 6
+    # A cancel that came while this task was already on its way must still find the tool not entered.
+    await trio.lowlevel.checkpoint_if_cancelled()
+    slot.to(Phase.RUNNING)
+    result = await _execute(slot, tool, permit, kit)  # 7
+    slot.hold(result)
+    await kit.snapshots.record(call.id)  # 8
+    return await kit.hooks.post_tool_use(call, result)
+
+
+def _existing(call: ToolCall, kit: Kit) -> Tool[Any]:
+    tool = kit.tools.find(call.name)
+    if tool is None:
+        names = [offer.name for offer in kit.tools.offers()]
+        raise _Refused(Outcome.UNKNOWN_TOOL, texts.unknown_tool(call.name, kit.tools.close_matches(call.name), names))
+    return tool
+
+
+def _enabled(call: ToolCall, kit: Kit) -> None:
+    if not kit.tools.is_enabled(call.name):
+        raise _Refused(Outcome.DISABLED, texts.disabled(call.name))
+
+
+async def _hooked(slot: Slot, call: ToolCall, tool: Tool[Any], kit: Kit) -> tuple[ToolCall, HookWord, str]:
+    answer = await kit.hooks.pre_tool_use(call)
+    if answer.word is HookWord.DENY:
+        raise _Refused(Outcome.HOOK_DENIED, texts.hook_denied(answer.reason))
+    if answer.call.arguments != call.arguments:
+        slot.ticket.claims = tool.claims(answer.call.arguments, kit.workspace)  # its place in the queue is kept
+    return answer.call, answer.word, answer.reason
+
+
+async def _permitted(
+    slot: Slot, call: ToolCall, tool: Tool[Any], effects: Effects, hook: tuple[HookWord, str], kit: Kit
+) -> str:
+    """Return who allows the call. A person is only asked for arguments that could run."""
+    word, why = hook
+    verdict = kit.permissions.judge(call, effects, kit.workspace)
+    if isinstance(verdict, Deny):
+        raise _Refused(Outcome.DENIED, texts.denied(verdict.reason, ""))
+    if isinstance(verdict, Allow):
+        if word is not HookWord.ASK:
+            return verdict.granted_by
+        verdict = Ask(reason=f"a hook wants a person to decide ({why or 'it gave no reason'})")
+    elif word is HookWord.ALLOW:
+        return f"a hook ({why or 'it gave no reason'})"
+    _validated(call, tool)
+    slot.to(Phase.ASKING)
+    rule = "\n".join(rule.text for rule in verdict.rule_to_store)
+    answer = await kit.desk.ask(
+        Question(call, verdict.reason, effects.summary, effects.details, rule, would_allow=verdict.would_allow)
+    )
+    _remember(answer, kit)
+    if not answer.allowed:
+        raise _Refused(Outcome.DENIED, texts.denied(f"refused by {answer.by}", answer.words))
+    return answer.by
+
+
+def _remember(answer: Answer, kit: Kit) -> None:
+    if not (answer.allowed and answer.rules):
+        return
+    try:
+        kit.permissions.remember(answer.rules, answer.scope)
+    except (SettingsError, OSError) as error:
+        # The call itself was allowed; only the wish for later could not be kept.
+        kit.emit(Notice(Level.WARNING, f"the rule was not kept: {error}"))
+
+
+def _validated(call: ToolCall, tool: Tool[Any]) -> Any:
+    try:
+        return structure(tool.spec.args, call.arguments)
+    except InvalidArguments as error:
+        raise _Refused(Outcome.INVALID, str(error)) from None
+
+
+async def _execute(slot: Slot, tool: Tool[Any], permit: Permit[Any], kit: Kit) -> ToolResult:
+    """Run the tool. The one place where its exceptions become results; cancellation never does."""
+    call = permit.call
+    limit = tool.limit(permit.args)
+    with trio.move_on_after(math.inf if limit is None else limit):
+        try:
+            output = await tool.run(permit, _context(slot, kit))
+        except ToolFailed as error:
+            return ToolResult.of(slot.call, Outcome.ERROR, str(error), began=True)
+        except Exception as error:  # noqa: BLE001 - a failing tool must not end the run
+            return ToolResult.of(slot.call, Outcome.ERROR, texts.raised(error), began=True)
+        except BaseExceptionGroup as group:
+            raise _only_cancelled(group, call, kit) from None
+        return _result(call, output)
+    return ToolResult.of(slot.call, Outcome.TIMEOUT, texts.timed_out(limit or 0.0, slot.output.text()), began=True)
+
+
+def _context(slot: Slot, kit: Kit) -> ToolContext:
+    call = slot.call
+
+    def output(data: bytes) -> None:
+        slot.output.feed(data)
+        kit.emit(CallOutput(call.id, call.name, data[-_LIVE:].decode("utf-8", "replace")))
+
+    return ToolContext(call.id, kit.workspace, kit.processes, kit.seen, output, kit.spill)
+
+
+def _result(call: ToolCall, output: ToolOutput) -> ToolResult:
+    failed = output.exit_code not in (None, 0)
+    return ToolResult(
+        call.id,
+        call.name,
+        Outcome.ERROR if failed else Outcome.OK,
+        began=True,
+        content=output.content or (Text("(no output)"),),
+        note=output.note,
+        exit_code=output.exit_code,
+        diff=output.diff,
+    )
+
+
+def _only_cancelled(group: BaseExceptionGroup[BaseException], call: ToolCall, kit: Kit) -> BaseException:
+    """Take a tool's own failures out of a group that a cancellation is in, so that only the cancellation goes on.
+
+    Left in, they would come out of the cancelled scope as a failure of the run. They are told instead.
+    """
+    cancelled, rest = group.split(trio.Cancelled)
+    if cancelled is None or (rest is not None and not isinstance(rest, ExceptionGroup)):
+        return group
+    if rest is not None:
+        said = "; ".join(texts.raised(error) for error in rest.exceptions)
+        kit.emit(Notice(Level.WARNING, f"{call.name} {call.id}: {said} (while it was being cancelled)"))
+    return cancelled

@@ -1,0 +1,154 @@
+"""One run: from a person's prompt to the moment when everything it started has stopped."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import trio
+
+from novacode import grace
+from novacode.authority.approvals import Answer, Receipt
+from novacode.engine.conversation import Conversation
+from novacode.engine.groups import one_failure
+from novacode.engine.kit import Kit
+from novacode.engine.ledger import Ledger
+from novacode.engine.limits import Ending, Limits, Progress, Step
+from novacode.engine.turn import TurnOutcome, run_turn
+from novacode.values.events import Level, Notice, Reaped, RunEnded, RunStatus, TurnBegan
+from novacode.values.ids import CallId, RunId
+from novacode.values.parts import User
+
+__all__ = ["Run"]
+
+_SWEEP = 5.0  # seconds for stopping what commands have left running; more than a process's own grace needs
+
+
+class Run:
+    """One run. Made by `Agent`; `drive` runs it, the other methods steer it and are synchronous."""
+
+    def __init__(self, run_id: RunId, kit: Kit, talk: Conversation, limits: Limits, progress: Progress) -> None:
+        self.id = run_id
+        self.kit = kit
+        self._talk = talk
+        self._limits = limits
+        self._progress = progress
+        self._ledger = self._new_ledger()
+        self._outcomes: Counter[str] = Counter()
+        self._cut_off = 0
+        self._stop_asked_at: float | None = None
+        self._reaped_before = kit.processes.reaped
+
+    def cancel(self, reason: str) -> None:
+        """Ask the run to stop. It is over when `drive` returns: when everything it started has stopped."""
+        if self._stop_asked_at is None:
+            self._stop_asked_at = self.kit.clock()
+            self.kit.stopping.reason = reason
+            self.kit.stopping.scope.cancel()
+
+    def stop_call(self, call_id: CallId) -> bool:
+        """Cancel just this call; the run goes on. Whether there was such a call under way."""
+        return self._ledger.stop(call_id)
+
+    def answer(self, run_id: str, approval_id: str, answer: Answer) -> Receipt:
+        """Answer an open question; counts only if it names this run and an open question of it."""
+        return self.kit.desk.answer(run_id, approval_id, answer)
+
+    async def drive(self, prompt: User, model: str) -> RunEnded:
+        """Run to the end and say how it went.
+
+        Where the run itself was cancelled (`cancel`, a limit) that is an ending like others. A cancellation from
+        outside goes on upwards, after everything is reaped and `RunEnded` is emitted. Raises `RunBroken` for a bug.
+        """
+        scope = self.kit.stopping.scope
+        scope.deadline = trio.current_time() + (self._limits.max_seconds or math.inf)
+        ending = Ending(RunStatus.CANCELLED, "cancelled", "cancelled from outside")
+        self._talk.begin(prompt, model, self.kit.emit)
+        try:
+            with one_failure(), scope:
+                ending = await self._turns()
+            if scope.cancelled_caught:
+                ending = self._stopped()
+        except Exception as bug:
+            ending = Ending(RunStatus.FAILED, "internal_error", str(bug))
+            raise
+        finally:
+            self.kit.desk.close()
+            with grace.cleanup(_SWEEP):
+                await self.kit.processes.sweep()
+            ended = self._end(ending)
+        return ended
+
+    async def _turns(self) -> Ending:
+        """Turn after turn, until one is the last."""
+        kit, progress = self.kit, self._progress
+        while True:
+            # A tool may have swallowed the cancellation; no further model call follows one all the same.
+            await trio.lowlevel.checkpoint_if_cancelled()
+            if (limit := progress.reached()) is not None:
+                return limit
+            kit.emit(TurnBegan(progress.turns + 1))
+            outcome = await self._turn()
+            progress.add(outcome.usage)
+            match progress.after(outcome, kit.retry):
+                case Ending() as ending:
+                    return ending
+                case Step(delay, nudge):
+                    await self._between(delay, nudge)
+
+    async def _turn(self) -> TurnOutcome:
+        self._ledger = self._new_ledger()
+        request = self.kit.request(self._talk.history, self._progress.output_left)
+        try:
+            return await run_turn(self.kit, self._talk, request, self._ledger)
+        finally:
+            self._outcomes.update(result.outcome.value for result in self._ledger.close())
+            self._cut_off += self._ledger.cut_off
+
+    async def _between(self, delay: float, nudge: str) -> None:
+        if delay:
+            self.kit.emit(Notice(Level.WARNING, f"the response broke off; going on from what came in {delay:g} s"))
+            await trio.sleep(delay)
+        if nudge:
+            self._talk.nudge(nudge, self.kit.emit)
+
+    def _new_ledger(self) -> Ledger:
+        return Ledger(self.kit.emit, self.kit.gate, self.kit.clock, self.kit.stopping)
+
+    def _stopped(self) -> Ending:
+        reason = self.kit.stopping.reason
+        if reason is None:
+            return Ending(RunStatus.LIMIT, "max_seconds", f"the limit of {self._limits.max_seconds:g} s is reached")
+        return Ending(RunStatus.CANCELLED, reason, f"cancelled: {reason}")
+
+    def _end(self, ending: Ending) -> RunEnded:
+        kit, progress = self.kit, self._progress
+        if ending.text:
+            kit.emit(Notice(Level.INFO, ending.text))
+        ended = RunEnded(
+            ending.status,
+            ending.reason,
+            text=self._talk.last_text(),
+            turns=progress.turns,
+            usage=progress.usage,
+            cost_usd=progress.cost_usd,
+            failure=ending.failure,
+            calls={"total": self._outcomes.total(), **self._outcomes},
+            reaped=self._reaped(),
+        )
+        kit.emit(ended)
+        return ended
+
+    def _reaped(self) -> Reaped:
+        kit, before, now = self.kit, self._reaped_before, self.kit.processes.reaped
+        survivors = tuple(pid for pid in now.survivors if pid not in before.survivors)
+        for pid in survivors:
+            kit.emit(Notice(Level.WARNING, f"process {pid} could not be stopped and is still alive"))
+        asked_at = kit.clock() if self._stop_asked_at is None else self._stop_asked_at
+        return Reaped(
+            tasks=self._cut_off,
+            processes=now.processes - before.processes,
+            escalated=now.escalated - before.escalated,
+            survivors=survivors,
+            ms=round((kit.clock() - asked_at) * 1000),
+        )

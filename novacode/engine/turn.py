@@ -1,0 +1,54 @@
+"""One turn: a response of the model and the calls it proposed, in one nursery. Start reading here."""
+
+from __future__ import annotations
+
+import attrs
+import trio
+
+from novacode.engine.conversation import Conversation
+from novacode.engine.kit import Kit
+from novacode.engine.ledger import Ledger
+from novacode.engine.pipeline import process
+from novacode.engine.reply import Reply, read_reply
+from novacode.values.events import Finished
+from novacode.values.failure import Failure
+from novacode.values.history import Exchange
+from novacode.values.parts import BrokenCall, ToolCall
+from novacode.values.request import ModelRequest, Usage
+
+__all__ = ["TurnOutcome", "run_turn"]
+
+
+@attrs.frozen
+class TurnOutcome:
+    """What a turn came to. `exchange` is what became history, `finish` is missing where the response broke off."""
+
+    exchange: Exchange | None
+    finish: Finished | None
+    failure: Failure | None
+    usage: Usage
+
+
+async def run_turn(kit: Kit, talk: Conversation, request: ModelRequest, ledger: Ledger) -> TurnOutcome:
+    """Ask the model, run what it calls while it still speaks, and make the whole of it history.
+
+    The nursery owns every tool of the turn, so the turn cannot end before they have. The commit is in `finally` and
+    has no checkpoint: whatever ends the turn, what was done is on record, each call with one result.
+    """
+    reply = Reply(kit.model.issuer)
+    failure: Failure | None = None
+
+    def start(call: ToolCall | BrokenCall) -> None:  # in the receiving task: order is program order
+        if isinstance(call, BrokenCall):
+            ledger.refuse(call)
+        else:
+            slot = ledger.submit(call, kit.tools.claims(call, kit.workspace))
+            nursery.start_soon(process, slot, kit, name=f"{call.name} {call.id}")
+
+    try:
+        async with trio.open_nursery() as nursery:
+            # A failure is returned: raised here it would cancel the tools that are running.
+            failure = await read_reply(kit, request, reply, start)
+    finally:
+        exchange = talk.commit(reply, ledger.close(), kit.emit)
+    return TurnOutcome(exchange, reply.finish, failure, reply.usage)
