@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,12 +26,18 @@ class Workspace:
     def resolve(self, path: str) -> Path:
         """Return `path` absolute and free of links and `..`, as far as it exists; relative ones start at `root`.
 
-        Does not raise for what does not exist, for link loops or for NUL bytes: those fail when they are opened.
+        `~` and `~name` at its start are home folders where there is such a user. Never raises: a loop of links, a
+        name with a NUL byte or one that is no text stays as it is written, without its `..`, and fails when it is
+        opened.
         """
         try:
-            return (self.root / Path(path).expanduser()).resolve()
-        except (OSError, RuntimeError, ValueError):
-            return self.root / path
+            written = Path(path).expanduser()
+        except (RuntimeError, ValueError):  # no such user, or nobody knows where home is
+            written = Path(path)
+        try:
+            return Path(_settled(str(self.root / written)))
+        except (OSError, ValueError):
+            return Path(os.path.normpath(self.root / written))
 
     def contains(self, path: Path) -> bool:
         """Whether `path`, already resolved, is in one of the workspace's folders."""
@@ -42,3 +49,17 @@ class Workspace:
             return str(path.relative_to(self.root))
         except ValueError:
             return str(path)
+
+
+def _settled(path: str) -> str:
+    """Resolve until nothing changes.
+
+    `realpath` stops at a loop of links and takes the rest as text: of `loop/../out/secret`, with `out` a link to
+    another folder, it makes `out/secret`, which looks as if it were inside and opens what is not.
+    """
+    for _ in range(40):  # as many links as the kernel follows
+        resolved = os.path.realpath(path)
+        if resolved == path:
+            break
+        path = resolved
+    return path
