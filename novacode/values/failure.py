@@ -28,6 +28,7 @@ class Failure:
 
     `retryable` says whether the same request can succeed later, `retry_after` (seconds) when the provider says so.
     `raw_type` is the provider's own word for it and `status` the HTTP status, where there were any.
+    `raw_stop` is the stop word of a response that named one and then failed all the same.
     """
 
     kind: FailureKind
@@ -36,3 +37,4 @@ class Failure:
     retry_after: float | None = None
     status: int | None = None
     raw_type: str | None = None
+    raw_stop: str | None = None
