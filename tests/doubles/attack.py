@@ -22,6 +22,7 @@ from novacode.values.events import (
     CallSettled,
     Phase,
     RunEnded,
+    Stamped,
     TurnCommitted,
 )
 from novacode.values.history import Exchange
@@ -240,23 +241,27 @@ def _pending(world: World) -> list[str]:
 
 
 async def _next_run(run: _Run) -> None:
-    """Answer old questions late, then start a new run on the same conversation."""
+    """Start a new run on the same conversation; while its question is open, answer the old ones late."""
     world = run.world
-    asked = [(stamped.run_id, stamped.event) for stamped in world.events if isinstance(stamped.event, ApprovalAsked)]
-    world.model.replies = [
-        [call("next", "work", 1), end(StopReason.TOOL_USE)],
-        [say("fine"), end()],
-    ]
-    yes = Answer(allowed=True, by="an old page")
+    world.unsubscribe_answers()
+    old = [(stamped.run_id, stamped.event.approval_id) for stamped in world.events if _is_question(stamped)]
+    world.model.replies = [[call("next", "asks", 1), end(StopReason.TOOL_USE)], [say("fine"), end()]]
 
-    async def late() -> None:
-        for run_id, event in asked:
-            run.stale.append(world.agent.answer(run_id, event.approval_id, yes))
-        await trio.lowlevel.checkpoint()
+    def click(run_id: str, approval_id: str) -> None:
+        for old_run, old_approval in old:
+            run.stale.append(world.agent.answer(old_run, old_approval, Answer(allowed=True, by="an old page")))
+        world.agent.answer(run_id, approval_id, Answer(allowed=False, by="the right page"))
 
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(late)
-        run.next_ended = await world.agent.run("again")
+    def on(stamped: Stamped) -> None:
+        if _is_question(stamped):
+            trio.lowlevel.current_trio_token().run_sync_soon(click, stamped.run_id, stamped.event.approval_id)
+
+    world.bus.subscribe(on)
+    run.next_ended = await world.agent.run("again")
+
+
+def _is_question(stamped: Stamped) -> bool:
+    return isinstance(stamped.event, ApprovalAsked)
 
 
 def _violations(run: _Run, attack: Attack) -> Iterator[str]:
@@ -274,8 +279,11 @@ def _violations(run: _Run, attack: Attack) -> Iterator[str]:
         yield f"{len(ended)} runs ended, 2 were started"
     if run.next_ended is None or run.next_ended.status != "completed":
         yield f"the next run did not work: {run.next_ended}"
-    if any(receipt is not Receipt.STALE_RUN for receipt in run.stale):
+    if any(receipt is Receipt.ACCEPTED for receipt in run.stale):
         yield f"an old answer was taken: {run.stale}"
+    if "begin next" in world.log:
+        yield "the next run's call ran, though it was refused"
+    yield from _order(world)
     if run.struck and not run.over_when_struck and attack.how in ("run", "outside"):
         yield from _stopped(run, attack)
     elif attack.how == "outside" and run.caught and not run.struck:
@@ -297,6 +305,21 @@ def _stopped(run: _Run, attack: Attack) -> Iterator[str]:
         run.caught and last_step and run.ended is not None
     ):
         yield f"a cancelled run ended as {status}"
+
+
+def _order(world: World) -> Iterator[str]:
+    log = world.log
+    ready = [event.call for event in world.of(CallReady)]
+    for later in range(len(ready)):
+        for earlier in range(later):
+            one, other = ready[earlier], ready[later]
+            shared = set(one.arguments.get("writes", ())) & set(other.arguments.get("writes", ()))
+            both = f"begin {one.id}" in log and f"begin {other.id}" in log
+            if shared and both and log.index(f"begin {other.id}") < log.index(f"end {one.id}"):
+                yield f"{other.id} began before {one.id} had ended, and both write {shared}"
+    for position, entry in enumerate(log):
+        if entry == "run ended" and log[position - 1] != "sweep ends":
+            yield "a run ended before everything was reaped"
 
 
 def _pairing(world: World) -> Iterator[str]:

@@ -28,7 +28,7 @@ from novacode.engine.limits import Limits
 from novacode.errors import ToolFailed
 from novacode.tools.base import Claims, Effects, Permit, SeenFiles, ToolContext, ToolOutput, ToolSpec
 from novacode.tools.toolset import Toolset
-from novacode.values.events import ApprovalAsked, Reaped, Stamped
+from novacode.values.events import ApprovalAsked, Reaped, RunEnded, Stamped
 from novacode.values.history import History
 from novacode.values.ids import IdSource, SessionId
 from novacode.values.parts import JSON, ToolCall
@@ -138,13 +138,16 @@ class Rules:
 class Quiet:
     """Processes of a world that has none."""
 
-    swept = 0
+    def __init__(self, log: list[str]) -> None:
+        self._log = log
 
     async def run(self, command: Command, output: Callable[[bytes], None]) -> Exit:
         raise ToolFailed(f"there are no processes here: {command.argv}")
 
     async def sweep(self) -> None:
-        self.swept += 1
+        self._log.append("sweep begins")
+        await trio.sleep(0.5)
+        self._log.append("sweep ends")
 
     def hurry(self) -> None:
         return None
@@ -201,6 +204,7 @@ class World:
     ) -> None:
         self.log: list[str] = []
         self.events: list[Stamped] = []
+        self._answering: Callable[[Stamped], None] | None = None
         self.model = FakeModel(replies, self.log)
         names = ("work", "asks", "denied", "slow", "off")
         self.tools = [Work(name, self.log, timeout) for name in names]
@@ -212,7 +216,7 @@ class World:
             permissions=self.permissions,
             snapshots=SnapshotLog(self.log),
             workspace=Workspace(ROOT),
-            processes=Quiet(),
+            processes=Quiet(self.log),
             seen=SeenFiles(),
             spill=ROOT / "spill",
             request=_request,
@@ -221,10 +225,15 @@ class World:
         )
         self.services = attrs.evolve(made, **(services or {}))
         self.bus = Bus(trio.current_time)
-        self.bus.subscribe(self.events.append)
+        self.bus.subscribe(self._note)
         options = AgentOptions(limits or Limits(), overlap, somebody=somebody, model="fake")
         self.talk = Conversation()
         self.agent = Agent(self.services, self.talk, self.bus, IdSource(SessionId("s")), options)
+
+    def _note(self, stamped: Stamped) -> None:
+        self.events.append(stamped)
+        if isinstance(stamped.event, RunEnded):
+            self.log.append("run ended")
 
     def of(self, kind: type[Any]) -> list[Any]:
         """Return the events of one class, in order."""
@@ -240,7 +249,14 @@ class World:
                     self.agent.answer, stamped.run_id, stamped.event.approval_id, given
                 )
 
+        self._answering = on
         self.bus.subscribe(on)
+
+    def unsubscribe_answers(self) -> None:
+        """Answer no more."""
+        if self._answering is not None:
+            self.bus.unsubscribe(self._answering)
+            self._answering = None
 
     @property
     def alive(self) -> set[str]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from doubles.attack import SCENARIOS, attacks, perform
+import trio
+from doubles.attack import SCENARIOS, Attack, attacks, perform
+from doubles.faults import FAULTS
 from doubles.schedule import run_seeded
 from doubles.world import World
 
@@ -49,3 +53,24 @@ def test_one_seed_gives_one_schedule() -> None:
 
     assert trace(7) == trace(7)
     assert len({tuple(trace(seed)) for seed in range(6)}) > 1
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.timeout(120)
+def test_every_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attack is only worth something if it finds a broken runtime: each of these must be caught by it."""
+    FAULTS[fault](monkeypatch)
+    assert any(_broken(attack) for scenario in SCENARIOS for attack in _some_attacks(scenario))
+
+
+def _some_attacks(scenario: str) -> Iterator[Attack]:
+    """The plain run first, then every point of one seed; lazily, since most faults show at once."""
+    yield Attack(scenario, 0, None, "run")
+    yield from attacks(scenario, 0)
+
+
+def _broken(attack: Attack) -> bool:
+    try:
+        return bool(perform(attack))
+    except (Exception, trio.TrioInternalError):  # noqa: BLE001 - the fault made the run fail outright
+        return True
