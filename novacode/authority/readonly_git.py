@@ -68,8 +68,9 @@ GIT: Mapping[str, Usage] = {
     "for-each-ref": Usage.of(valued="--format --sort --count --points-at --contains --merged", text_only=True),
     "grep": Usage.of(
         "-i --ignore-case -v --invert-match -w --word-regexp -n --line-number -l --files-with-matches -L "
-        "--files-without-match -c --count -E --extended-regexp -F --fixed-strings -G --basic-regexp -P --perl-regexp -h "
-        "-H -o --only-matching -q --quiet -I --cached --untracked --heading --break -p --show-function -W --name-only",
+        "--files-without-match -c --count -E --extended-regexp -F --fixed-strings -G --basic-regexp -P --perl-regexp "
+        "-h -H -o --only-matching -q --quiet -I --cached --untracked --heading --break -p --show-function -W "
+        "--name-only",
         optional="--color",
         valued="-A -B -C --max-depth --threads -m --max-count",
         patterns="-e",
