@@ -58,8 +58,10 @@ class _Lines:
         self.held = len(rest)
         return block.split(b"\n")
 
-    def close(self) -> bytes:
-        return b"".join(self._rest)
+    def close(self) -> bool:
+        """No more bytes come. Returns whether a line without an end is left; feeding a line end brings it out."""
+        self._after_cr = False
+        return bool(self._rest)
 
     def _without_mark(self, data: bytes) -> bytes:
         """Drop a byte order mark, which may come in pieces."""
