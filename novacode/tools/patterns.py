@@ -1,0 +1,88 @@
+"""What can be told about a regular expression without running it. Pure.
+
+A text that every match must contain lets most files and lines be passed over without running it at all.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import NamedTuple
+
+from novacode.errors import ToolFailed
+
+__all__ = ["Search", "compiled"]
+
+_QUANTIFIER = re.compile(r"[*+?]|\{\d*,?\d*\}")
+
+
+class Search(NamedTuple):
+    """A pattern ready to run, and a text that is in everything it matches (empty where none is known)."""
+
+    regex: re.Pattern[str]
+    literal: str
+
+
+def compiled(pattern: str, *, ignore_case: bool) -> Search:
+    """Return `pattern` ready to run. Raises `ToolFailed`, with the place, where it is not valid."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # doubtful but valid patterns are the model's business
+            regex = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+    except re.error as wrong:
+        place = f" at character {wrong.pos + 1}" if wrong.pos is not None else ""
+        raise ToolFailed(
+            f"`pattern` is not a valid regular expression: {wrong.msg}{place}. It is read as Python's `re` does; "
+            "put a backslash before a character that stands for itself."
+        ) from None
+    except (OverflowError, RecursionError) as wrong:
+        raise ToolFailed(f"`pattern` is too large to be used: {wrong}.") from None
+    # Upper and lower case are not always one to one (the Kelvin sign is a "k"), so no literal can be required then.
+    return Search(regex, "" if ignore_case or "(?" in pattern else _literal(_pieces(pattern)))
+
+
+def _pieces(pattern: str) -> list[str]:
+    """Return the pattern cut into escapes, classes, quantifiers, brackets and single characters."""
+    pieces, at = [], 0
+    while at < len(pattern):
+        end = at + 1
+        if pattern[at] == "\\":
+            end = at + 2
+        elif pattern[at] == "[":
+            end = _end_of_class(pattern, at)
+        elif quantifier := _QUANTIFIER.match(pattern, at):
+            end = quantifier.end()
+        pieces.append(pattern[at:end])
+        at = end
+    return pieces
+
+
+def _end_of_class(pattern: str, at: int) -> int:
+    at += 2 if pattern.startswith("[^", at) else 1
+    at += pattern.startswith("]", at)
+    while at < len(pattern) and pattern[at] != "]":
+        at += 2 if pattern[at] == "\\" else 1
+    return at + 1
+
+
+def _literal(pieces: list[str]) -> str:
+    """Return the longest run of plain characters outside groups that every match contains."""
+    if "|" in pieces:
+        return ""
+    runs, run, depth = [""], "", 0
+    for piece, after in zip(pieces, [*pieces[1:], ""], strict=True):
+        depth += (piece == "(") - (piece == ")")
+        char = _plain_character(piece)
+        optional = bool(_QUANTIFIER.fullmatch(after)) and after != "+"
+        if char and depth == 0 and not optional:
+            run += char
+        if not char or depth or optional or after == "+":
+            runs.append(run)
+            run = ""
+    return max([*runs, run], key=len)
+
+
+def _plain_character(piece: str) -> str:
+    if len(piece) == 2 and piece[0] == "\\":
+        return "" if piece[1].isalnum() else piece[1]
+    return piece if len(piece) == 1 and piece not in ".^$*+?()|[]{}\\" else ""

@@ -1,0 +1,123 @@
+"""The `shell` tool."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+import attrs
+from attrs.validators import gt, le, min_len
+
+from novacode.errors import ToolFailed
+from novacode.tools.base import EVERYTHING, Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.plain import plain
+from novacode.tools.schema import text_of
+from novacode.values.parts import JSON
+from novacode.workspace.base import Command, Exit
+from novacode.workspace.paths import Workspace
+from novacode.workspace.spill import Capture
+
+__all__ = ["ShellArgs", "ShellTool"]
+
+_RESULT_LIMIT = 30_000  # bytes
+_SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+_MOST_LISTED = 10
+
+_DESCRIPTION = """Run a command line in bash, in the workspace folder, and get its output (stdout and stderr together).
+Each call is a shell of its own: `cd` and variables do not last. There is no input and no terminal: what asks fails at
+once. Output over 30,000 bytes is clipped in the middle; the whole is kept in a file that is named then.
+What is started in the background goes on after the call and is stopped when the run ends.
+Calls of one turn may overlap only where all of them are known to read only; others run in order. Nothing is undone
+when a command fails or is stopped half way: there is no transaction."""
+
+
+@attrs.frozen
+class ShellArgs:
+    """Parameters of `shell`."""
+
+    command: Annotated[str, "what to run, as typed at a prompt"] = attrs.field(validator=min_len(1))
+    timeout: Annotated[float, "seconds it may take; then it is stopped"] = attrs.field(
+        default=120.0, validator=[gt(0), le(600)]
+    )
+
+
+def _never(_command: str) -> bool:
+    return False
+
+
+class ShellTool:
+    """Runs command lines. `reads_only` tells of one whether it is known to change nothing."""
+
+    spec = ToolSpec("shell", _DESCRIPTION, ShellArgs)
+
+    def __init__(self, reads_only: Callable[[str], bool] = _never) -> None:
+        self._reads_only = reads_only
+
+    def claims(self, arguments: Mapping[str, JSON], workspace: Workspace) -> Claims:
+        """Everything: for reading where that is all it does as far as known, else for writing."""
+        command = text_of(arguments, "command")
+        everything = frozenset({EVERYTHING})
+        return Claims(reads=everything) if command and self._is_harmless(command) else Claims(writes=everything)
+
+    def effects(self, arguments: Mapping[str, JSON], workspace: Workspace) -> Effects:
+        """The command, exactly as it will run: it is judged by its own parse."""
+        command = text_of(arguments, "command")
+        return Effects(f"shell {command}" if command is not None else "shell (no command)", command=command)
+
+    def limit(self, args: ShellArgs) -> float | None:
+        """What the model asked for."""
+        return args.timeout
+
+    async def run(self, permit: Permit[ShellArgs], ctx: ToolContext) -> ToolOutput:
+        """Run it to its end. Cancelled, everything it started has stopped before `Cancelled` goes on."""
+        command = permit.args.command
+        if "\0" in command:
+            raise ToolFailed("`command` has a NUL character in it, which no program can be given. Nothing was run.")
+        capture = Capture(_RESULT_LIMIT, ctx.spill, f"{ctx.call_id}.txt")
+
+        def take(data: bytes) -> None:
+            capture.feed(data)
+            ctx.output(data)
+
+        try:
+            argv = (_shell(), "-c", command)
+            ended = await ctx.processes.run(Command(argv, ctx.workspace.root, ctx.call_id), take)
+            text = plain(capture.text())
+        finally:
+            capture.close()
+        return ToolOutput.of(_told(text, ended), exit_code=ended.code)
+
+    def _is_harmless(self, command: str) -> bool:
+        try:
+            return self._reads_only(command)
+        except Exception:  # noqa: BLE001  an odd command must not fail before it has its slot
+            return False
+
+
+def _shell() -> str:
+    return next((shell for shell in _SHELLS if os.access(shell, os.X_OK)), "/bin/sh")
+
+
+def _told(text: str, ended: Exit) -> str:
+    said = [text.removesuffix("\n") or "(no output)"]
+    if ended.code < 0:
+        said.append(f"[killed by signal {-ended.code} ({_signal_name(-ended.code)})]")
+    elif ended.code > 128 and _signal_name(ended.code - 128) != "unknown":
+        said.append(f"[exit code {ended.code}: probably killed by {_signal_name(ended.code - 128)}]")
+    elif ended.code:
+        said.append(f"[exit code {ended.code}]")
+    if ended.background:
+        pids = ", ".join(map(str, ended.background[:_MOST_LISTED])) + (
+            ", …" if len(ended.background) > _MOST_LISTED else ""
+        )
+        said.append(f"[still running in the background: pid {pids}; stopped when the run ends]")
+    return "\n".join(said)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
