@@ -17,7 +17,7 @@ import attrs
 
 from novacode.app.settings_keys import KEYS, Key
 from novacode.app.trust import TrustedFolders
-from novacode.authority.policy import Mode
+from novacode.authority.modes import Mode
 from novacode.authority.rules import Rule, parse_rule
 from novacode.errors import SettingsError, UsageError
 from novacode.values.parts import JSON

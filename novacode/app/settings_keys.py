@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from novacode.authority.policy import parse_mode
+from novacode.authority.modes import parse_mode
 from novacode.errors import SettingsError
 from novacode.values.parts import JSON
 

@@ -7,7 +7,7 @@ import pytest
 
 from novacode.app.settings import Places, Settings, home_folder, load_settings, project_folder
 from novacode.app.trust import TrustedFolders
-from novacode.authority.policy import Mode
+from novacode.authority.modes import Mode
 from novacode.authority.rules import Decision, Rule
 from novacode.errors import SettingsError, UsageError
 
