@@ -48,13 +48,13 @@ class Journal:
     """The file at `path`, opened for appending, and held by an exclusive lock until `close` or the process's end.
 
     Opening mends the end of the file: a record without line end gets one, half a record is cut off. A new or empty
-    file starts with `header`. `mended` says in words what was done, for people.
+    file starts with `header`; with `fresh` what the file held is thrown away first. `mended` says in words what was done, for people.
 
     Raises `BlockingIOError` where another process (or this one) holds the lock, `SessionError` for a file that is no
     session, and `OSError` where the file cannot be opened or written.
     """
 
-    def __init__(self, path: Path, header: Header | None = None) -> None:
+    def __init__(self, path: Path, header: Header | None = None, *, fresh: bool = False) -> None:
         self.path = path
         self.failed: SessionError | None = None
         self.mended = ""
@@ -63,6 +63,8 @@ class Journal:
         try:
             # On the file itself and not on one beside it: two links to one session are one session.
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if fresh:
+                os.ftruncate(self._fd, 0)
             self._size = os.fstat(self._fd).st_size
             self._mend()
             if self._size == 0 and header is not None:

@@ -79,18 +79,23 @@ class Store:
         """Begin a session in `cwd`. Where its file cannot be made, it is kept in memory and a notice says why."""
         now = self._now()
         try:
-            folder = self._root / project_key(cwd)
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            chosen = self._free_id(folder, now)
-            path = folder / f"{chosen}.jsonl"
-            journal = Journal(path, Header(chosen, str(cwd), now))
+            folder = self._folder(cwd)
+            return self._begin(folder, self._free_id(folder, now), cwd, now)
         except OSError as error:
-            chosen = session_id(now, self._chance(3))
-            return memory_session(
-                chosen, f"this session is not kept: {self._root} cannot be written ({error.strerror or error})"
-            )
-        _note_holder(path)
-        return Session(chosen, journal, path=path)
+            return memory_session(session_id(now, self._chance(3)), self._not_kept(error))
+
+    def replace(self, chosen: SessionId, cwd: Path) -> Session:
+        """Begin the session `chosen` in `cwd`, in the place of one of that id: for runs whose id must not vary.
+
+        Where the file cannot be made, or another process is using it, the session is kept in memory and a notice
+        says why.
+        """
+        try:
+            return self._begin(self._folder(cwd), chosen, cwd, self._now(), fresh=True)
+        except BlockingIOError:
+            return memory_session(chosen, f"this session is not kept: another process is writing {chosen} here")
+        except OSError as error:
+            return memory_session(chosen, self._not_kept(error))
 
     def open(self, wanted: str) -> Session:
         """Go on with the session whose id is `wanted`, or begins with it where only one does.
@@ -157,6 +162,20 @@ class Store:
         """Return the sessions of `cwd`, or all, latest first. Reads the head and the tail of each file, no more."""
         found = [summarise(path) for path in self._files(None if cwd is None else project_key(cwd))]
         return tuple(sorted((one for one in found if one is not None), key=lambda one: (-one.last, one.id)))
+
+    def _folder(self, cwd: Path) -> Path:
+        folder = self._root / project_key(cwd)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return folder
+
+    def _begin(self, folder: Path, chosen: SessionId, cwd: Path, now: float, *, fresh: bool = False) -> Session:
+        path = folder / f"{chosen}.jsonl"
+        journal = Journal(path, Header(chosen, str(cwd), now), fresh=fresh)
+        _note_holder(path)
+        return Session(chosen, journal, path=path)
+
+    def _not_kept(self, error: OSError) -> str:
+        return f"this session is not kept: {self._root} cannot be written ({error.strerror or error})"
 
     def _files(self, project: str | None = None) -> Iterator[Path]:
         try:

@@ -57,6 +57,19 @@ def test_a_new_session_is_a_file_below_its_project(store, work, tmp_path):
     assert sorted(path.suffix for path in session.path.parent.iterdir()) == [".jsonl"]
 
 
+def test_a_fixed_id_begins_anew_each_time(store, work):
+    write(store.replace("s-fixed", work), text_run(1))
+    session = store.replace("s-fixed", work)
+    assert store.find("s-fixed").read_bytes().count(b"\n") == 1
+    beside = store.replace("s-fixed", work)
+    assert (beside.id, beside.path) == ("s-fixed", None)
+    assert beside.notices == ("this session is not kept: another process is writing s-fixed here",)
+    write(session, text_run(2))
+    again = store.open("s-fixed")
+    assert [item.text for item in again.loaded.history.items[:1]] == ["prompt 2"]
+    again.close()
+
+
 def test_projects_of_one_name_are_told_apart(tmp_path):
     one, two = tmp_path / "a" / "app", tmp_path / "b" / "app"
     keys = {project_key(one), project_key(two), project_key(Path("/"))}
