@@ -32,6 +32,7 @@ PATIENCE = 4
 
 _ERROR_BODY = 64 * 1024  # bytes of an error response that are read; providers' own are under 2 KB
 _ERROR_SECONDS = 10.0  # a server that fails may also fail to finish saying so
+_PAGE_SECONDS = 1.0  # only its beginning is shown
 _EXCERPT = 200  # characters of a body that was not understood, shown to people
 
 
@@ -61,10 +62,10 @@ class ModelClient:
         """
         async with self._wire.open(self._codec.encode(request)) as response:
             if response.status != 200:
-                body = await _read_some(response, _ERROR_BODY)
+                body = await _read_some(response, _ERROR_SECONDS)
                 raise ModelFailed(self._codec.refused(response.status, response.headers, body))
             if "html" in response.headers.get("content-type", ""):
-                raise ModelFailed(_not_a_stream(await _read_some(response, _ERROR_BODY)))
+                raise ModelFailed(_not_a_stream(await _read_some(response, _PAGE_SECONDS)))
             stream = ModelStream(response, self._codec.decoder(self._ids), self._idle)
             yield stream
             await stream.drain()
@@ -151,13 +152,13 @@ class ModelStream:
         return Failure(FailureKind.PROTOCOL, text, retryable=True)
 
 
-async def _read_some(response: WireResponse, limit: int) -> bytes:
-    """Return the beginning of a body: at most `limit` bytes, and what has come when it breaks or takes too long."""
+async def _read_some(response: WireResponse, seconds: float) -> bytes:
+    """Return the beginning of a body: what has come when it breaks, gets too long or takes longer than `seconds`."""
     body = bytearray()
-    with trio.move_on_after(_ERROR_SECONDS):
+    with trio.move_on_after(seconds):
         try:
-            while len(body) < limit and (data := await response.receive_some()):
-                body += data[: limit - len(body)]
+            while len(body) < _ERROR_BODY and (data := await response.receive_some()):
+                body += data[: _ERROR_BODY - len(body)]
         except ModelFailed:
             pass  # the status is known, which is what counts
     return bytes(body)

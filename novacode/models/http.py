@@ -60,8 +60,8 @@ with _without_its_command_line():
 class HttpWire:
     """Carries requests to one endpoint, over connections that are kept between them.
 
-    Redirects are refused: following one would carry the key to somebody else. Proxies and certificates are taken from
-    the usual environment variables, except for endpoints on this machine, which are always reached directly.
+    Redirects are refused: following one would carry the key to somebody else. Certificates and proxies are taken from
+    the usual environment variables; an endpoint on this machine is reached without a proxy.
     """
 
     def __init__(self, endpoint: Endpoint, timeouts: Timeouts | None = None) -> None:
@@ -125,10 +125,10 @@ class HttpWire:
     def _connected(self) -> httpx.AsyncClient:
         """Return the client, made when it is first needed: reading the certificates alone takes 200 ms."""
         if self._client is None:
-            secure = urlsplit(self._endpoint.base_url).scheme == "https"
+            url = urlsplit(self._endpoint.base_url)
             self._client = httpx.AsyncClient(
-                verify=True if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-                trust_env=not self._endpoint.is_local,
+                verify=True if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+                mounts={f"all://{url.netloc.rpartition('@')[2]}": None} if self._endpoint.is_local else None,
                 follow_redirects=False,
                 timeout=httpx.Timeout(
                     connect=self._timeouts.connect,

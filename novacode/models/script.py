@@ -36,7 +36,7 @@ from novacode.values.failure import Failure, FailureKind
 from novacode.values.parts import JSON
 from novacode.values.request import StopReason
 
-__all__ = ["Script", "ScriptWire", "demo_script", "load_script", "parse_script"]
+__all__ = ["Script", "ScriptWire", "demo_script", "load_script", "parse_script", "tour_script"]
 
 _STOP_WORDS: Mapping[StopReason, str] = {
     StopReason.END: "end_turn",
@@ -49,9 +49,18 @@ _STOP_WORDS: Mapping[StopReason, str] = {
 
 
 def demo_script() -> Script:
-    """Return the script that `novacode demo` plays."""
-    file = resources.files("novacode.models") / "demo.toml"
-    return parse_script(file.read_text(encoding="utf-8"), "demo")
+    """Return the script of the embedded model `demo`, which works in any folder."""
+    return _packaged("demo")
+
+
+def tour_script() -> Script:
+    """Return the script that `novacode demo` plays in the project it makes."""
+    return _packaged("tour")
+
+
+def _packaged(name: str) -> Script:
+    file = resources.files("novacode.models") / f"{name}.toml"
+    return parse_script(file.read_text(encoding="utf-8"), name)
 
 
 class ScriptWire:

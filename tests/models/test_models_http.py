@@ -327,10 +327,24 @@ def test_endpoints_of_this_machine_are_known(url, local):
     assert Endpoint(url).is_local is local
 
 
-async def test_a_proxy_from_the_environment_is_not_used_for_this_machine(monkeypatch):
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+async def test_a_proxy_from_the_environment_is_not_used_for_this_machine(monkeypatch, variable):
+    monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
     async with talking(Answer.sse(b"direct")) as (_, wire):
         assert await ask(wire) == [b"direct"]
+
+
+async def test_a_proxy_from_the_environment_is_used_for_others(monkeypatch):
+    for variable in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    async with serving([Answer.sse(b"by proxy")]) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        wire = HttpWire(Endpoint("http://model.example/v1"))
+        assert await ask(wire) == [b"by proxy"]
+        await wire.aclose()
+    assert proxy.requests[0].path == "http://model.example/v1/messages"
 
 
 def test_importing_it_does_not_import_the_http_command_line():
