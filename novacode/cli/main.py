@@ -2,11 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
 
-__all__ = ["entry"]
+import click
+
+from novacode._version import VERSION
+from novacode.errors import NovaError
+
+__all__ = ["COMMANDS", "entry"]
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "run": ("novacode.cli.run", "Run one task to its end."),
+    "demo": ("novacode.cli.demo_cmd", "See the main job done, without key or network."),
+    "tools": ("novacode.cli.tools_cmd", "List what the model may call."),
+    "models": ("novacode.cli.models_cmd", "List providers, keys and prices."),
+    "permissions": ("novacode.cli.permissions_cmd", "Explain which rule decides about a call."),
+    "decode": ("novacode.cli.decode_cmd", "Show a recorded reply as events."),
+}
+"""Name -> module with a `command` in it, and the line that `--help` shows without importing it."""
+
+
+class _Lazy(click.Group):
+    """A group that imports a command's module when the command is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = importlib.import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the table, importing nothing."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, "-V", "--version", message="novacode %(version)s")
+def _group() -> None:
+    """NovaCode: a coding agent at the command line.
+
+    Every tool call has exactly one result, nothing runs that was not authorised, and when a run stops, everything it
+    started has stopped.
+    """
 
 
 def entry(arguments: Sequence[str]) -> int:
-    """Run the command line `arguments` and return the exit code."""
-    return 2
+    """Run the command line `arguments` and return the exit code. Never raises but for a bug."""
+    _keep_standard_files()
+    arguments = _as_run(arguments)
+    try:
+        code = _group.main(list(arguments), prog_name="novacode", standalone_mode=False)
+    except click.Abort:
+        return 130
+    except (click.ClickException, NovaError) as error:
+        return _failed(error, arguments)
+    return code if isinstance(code, int) else 0
+
+
+def _as_run(arguments: Sequence[str]) -> Sequence[str]:
+    """Return `novacode -p PROMPT`, and any other call that begins with an option of `run`, as a call of `run`."""
+    if not arguments or not arguments[0].startswith("-") or arguments[0] in ("-h", "--help", "-V", "--version"):
+        return arguments
+    return ["run", *arguments]
+
+
+def _failed(error: click.ClickException | NovaError, arguments: Sequence[str]) -> int:
+    # The parts of the command line are imported here only: most calls do not fail.
+    from novacode.cli.escape import visible
+    from novacode.cli.result import exit_code, failure_result
+    from novacode.sessions.record import json_line
+
+    words = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    if sys.stderr is not None:
+        sys.stderr.write(f"novacode: {visible(words)}\n")
+    if arguments[:1] == ["run"] and _wants_json(arguments) and sys.stdout is not None:
+        with contextlib.suppress(OSError):
+            sys.stdout.write(json_line(failure_result(error)).decode())
+            sys.stdout.flush()
+    return exit_code(error)
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether the output format asked for is one of objects; read by hand, since the options could not be parsed."""
+    given = ""
+    for position, argument in enumerate(arguments):
+        if argument == "--output-format":
+            given = "".join(arguments[position + 1 : position + 2])
+        elif argument.startswith("--output-format="):
+            given = argument.partition("=")[2]
+    return given in ("json", "stream-json", "events")
+
+
+def _keep_standard_files() -> None:
+    """See that 0, 1 and 2 are open: else the next file to be opened, a journal say, becomes standard output.
+
+    What takes the place of a closed output cannot be written to, so that its loss is noticed as it would be.
+    """
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)

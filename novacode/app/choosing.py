@@ -1,0 +1,95 @@
+"""From the name of a model to something that answers requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import attrs
+
+from novacode.errors import CredentialsError, InputError
+from novacode.models.catalog import PROVIDERS, Provider, auth_headers, split_model
+from novacode.models.client import ModelClient
+from novacode.models.endpoint import Endpoint, Timeouts
+from novacode.models.script import Script, ScriptWire, demo_script, load_script
+from novacode.protocols.anthropic import AnthropicCodec
+from novacode.protocols.base import Codec
+from novacode.protocols.openai_chat import OpenAIChatCodec
+from novacode.protocols.quirks import quirks_for
+from novacode.protocols.summary import codec_for
+from novacode.values.ids import CallIds
+
+__all__ = ["Choice", "choose", "scripted"]
+
+_TRY_IT = "To try NovaCode without a key: novacode run --model demo, or novacode demo."
+
+
+@attrs.frozen
+class Choice:
+    """A model that was chosen: `label` is what people and events call it, `name` what its provider calls it.
+
+    `scripted` is whether it comes from a file, and so needs neither network nor key and is the same every time.
+    """
+
+    label: str
+    name: str
+    scripted: bool
+    _provider: Provider | None = None
+    _base_url: str = ""
+    _key: str | None = attrs.field(default=None, repr=False)
+    _path: str = ""
+    _script: Script | None = None
+
+    def client(self, ids: CallIds, idle_timeout: float | None, on_time: Callable[[float], None]) -> ModelClient:
+        """Return what asks it. `on_time` is told the time of a script. Raises `InputError` for a bad script."""
+        if self._provider is None:
+            script = self._script or load_script(Path(self._path))
+            return ModelClient(AnthropicCodec(), ScriptWire(script, on_time), ids, idle_timeout)
+        # httpx is imported only where there is a network to talk to: a scripted run starts in half the time.
+        from novacode.models.http import HttpWire
+
+        endpoint = Endpoint(self._base_url, auth_headers(self._provider, self._key))
+        return ModelClient(_codec(self._provider), HttpWire(endpoint, Timeouts(idle=idle_timeout)), ids, idle_timeout)
+
+
+def choose(wanted: str | None, base_url: str | None, environ: Mapping[str, str]) -> Choice:
+    """Return the model that `wanted` names: `provider/model`, `script:FILE` or `demo`.
+
+    Without a name it is the default model of the first provider whose key is in the environment. Raises
+    `CredentialsError` where there is no key, `UsageError` for an unknown provider, and says what to do.
+    """
+    if wanted == "demo":
+        return scripted("demo", demo_script())
+    if wanted and wanted.startswith("script:"):
+        path = wanted.removeprefix("script:")
+        if not Path(path).is_file():
+            raise InputError(f"the script {path!r} is not a file; --model script:FILE takes a TOML file")
+        return Choice(f"script:{Path(path).name}", "script", scripted=True, path=path)
+    provider, name = split_model(wanted) if wanted else _from_environment(environ)
+    url = base_url or (environ.get(provider.url_env) if provider.url_env else None) or provider.base_url
+    if not url:
+        raise InputError(f"{provider.name} has no endpoint of its own: give one with --base-url or {provider.url_env}")
+    key = next((environ[variable] for variable in provider.key_env if environ.get(variable)), None)
+    if key is None and provider.requires_key(url):
+        raise CredentialsError(f"there is no key for {provider.name}: set {' or '.join(provider.key_env)}. {_TRY_IT}")
+    return Choice(f"{provider.name}/{name}", name, scripted=False, provider=provider, base_url=url, key=key)
+
+
+def scripted(label: str, script: Script) -> Choice:
+    """Return the choice of a script that is already read."""
+    return Choice(label, "script", scripted=True, script=script)
+
+
+def _from_environment(environ: Mapping[str, str]) -> tuple[Provider, str]:
+    usual = [provider for provider in PROVIDERS.values() if provider.default_model]
+    for provider in usual:
+        if any(environ.get(variable) for variable in provider.key_env):
+            return provider, provider.default_model
+    names = ", ".join(dict.fromkeys(provider.key_env[0] for provider in usual if provider.key_env))
+    raise CredentialsError(f"no model was named and no provider's key is set ({names}). {_TRY_IT}")
+
+
+def _codec(provider: Provider) -> Codec:
+    if provider.protocol == "openai-chat":
+        return OpenAIChatCodec(quirks_for(provider.quirks))
+    return codec_for(provider.protocol)

@@ -1,0 +1,61 @@
+"""The interrupt ladder: what the first, the second and the third signal do.
+
+First: the run is cancelled, and everybody is told what it waits for. Second: graces are skipped, SIGKILL at once.
+Third: the program ends without waiting any longer. SIGTERM and SIGHUP are first presses too.
+
+Commands run in sessions of their own, so the terminal's Ctrl-C reaches NovaCode alone and nothing behind its back.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import attrs
+import trio
+
+__all__ = ["Ladder", "exit_code_of"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@attrs.define
+class Ladder:
+    """What to do at each step. All three are synchronous. `first` is told the signal's name."""
+
+    first: Callable[[str], None]
+    second: Callable[[], None]
+    third: Callable[[int], None] = os._exit
+    presses: int = 0
+
+    async def listen(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Receive signals until cancelled; started once the receiver is in place.
+
+        A SIGHUP that was ignored when we started stays ignored: that is what `nohup` is for.
+        """
+        wanted = [one for one in _SIGNALS if one is not signal.SIGHUP or signal.getsignal(one) is not signal.SIG_IGN]
+        with trio.open_signal_receiver(*wanted) as received:
+            task_status.started()
+            async for number in received:
+                self.press(number)
+
+    def press(self, number: int) -> None:
+        """Climb one step for signal `number`."""
+        self.presses += 1
+        match self.presses:
+            case 1:
+                self.first(signal.Signals(number).name)
+            case 2:
+                self.second()
+            case _:
+                self.third(exit_code_of(number))
+
+    def reset(self) -> None:
+        """Start again from the first step: the run that was stopped is over."""
+        self.presses = 0
+
+
+def exit_code_of(number: int) -> int:
+    """Return the exit code of a program that was ended by signal `number`."""
+    return 128 + number

@@ -1,0 +1,63 @@
+"""Where an "always" is kept: one file for each project, in the person's own folder.
+
+Not in the project: its settings come with a checkout and count only once the folder is trusted, while what a person
+allowed by hand in this folder has to hold the next time without that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+
+from novacode.errors import SettingsError
+from novacode.sessions.store import project_key
+
+__all__ = ["RuleStore", "personal_file"]
+
+_HEAD = "# What you allowed for good in {cwd}. One rule a line; take a line out to be asked again.\n"
+
+
+def personal_file(home: Path, cwd: Path) -> Path:
+    """Return the file with what was allowed for good in `cwd`."""
+    return home / "projects" / f"{project_key(cwd)}.toml"
+
+
+class RuleStore:
+    """Keeps rules for the folder `cwd`."""
+
+    def __init__(self, home: Path, cwd: Path) -> None:
+        self.path = personal_file(home, cwd)
+        self._cwd = cwd
+
+    def add(self, rule: str) -> str:
+        """Keep `rule` as an allow rule and return where. Raises `SettingsError` where that cannot be done.
+
+        The file is replaced as a whole, so a crash leaves the old one or the new one.
+        """
+        try:
+            rules = [*self._rules(), rule]
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fresh = self.path.with_suffix(f".{os.getpid()}.new")
+            lines = "".join(f"  {_quoted(text)},\n" for text in dict.fromkeys(rules))
+            fresh.write_text(f"{_HEAD.format(cwd=self._cwd)}[permissions]\nallow = [\n{lines}]\n", encoding="utf-8")
+            fresh.replace(self.path)
+        except OSError as error:
+            raise SettingsError(f"{self.path} cannot be written: {error.strerror or error}") from error
+        return str(self.path)
+
+    def _rules(self) -> list[str]:
+        try:
+            data = tomllib.loads(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return []
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SettingsError(f"{self.path} is damaged ({error}); mend or remove it") from error
+        allowed = data.get("permissions", {}).get("allow", [])
+        return [text for text in allowed if isinstance(text, str)]
+
+
+def _quoted(text: str) -> str:
+    """Return `text` as a TOML basic string: JSON's form of it, but for DEL, which TOML wants escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

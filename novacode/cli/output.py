@@ -1,0 +1,60 @@
+"""The four output formats of `novacode run`, as one thing to subscribe and one thing to say at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Literal
+
+import attrs
+
+from novacode.cli.events_json import EventsJson
+from novacode.cli.result import ResultWatch, build_result, failure_result
+from novacode.cli.stdout import Stdout
+from novacode.cli.stream_json import Init, StreamJson
+from novacode.cli.text_output import answer_bytes
+from novacode.engine.bus import Sink
+from novacode.sessions.record import json_line
+from novacode.values.events import RunEnded
+from novacode.values.parts import JSON
+
+__all__ = ["FORMATS", "Format", "Output"]
+
+Format = Literal["text", "json", "stream-json", "events"]
+FORMATS: Sequence[Format] = ("text", "json", "stream-json", "events")
+
+
+@attrs.define
+class Output:
+    """What goes to standard output. `watch` is subscribed too, and remembers what the result object needs."""
+
+    format: Format
+    stdout: Stdout
+    include_partial: bool = False
+    watch: ResultWatch = attrs.field(factory=ResultWatch)
+
+    def sinks(self, init: Init, *, canonical: bool) -> tuple[Sink, ...]:
+        """Return what to subscribe. `canonical` gives events the order that does not depend on the scheduler."""
+        match self.format:
+            case "stream-json":
+                return (self.watch, StreamJson(self.stdout.write, init, include_partial=self.include_partial))
+            case "events":
+                return (self.watch, EventsJson(self.stdout.write, canonical=canonical))
+            case "text" | "json":
+                return (self.watch,)
+
+    def finish(self, outcome: RunEnded | BaseException, session_id: str) -> None:
+        """Say how it ended: there is a result object on every path, on stderr where stdout is gone."""
+        if self.format == "text":
+            if isinstance(outcome, RunEnded):
+                self.stdout.write(answer_bytes(outcome, terminal=sys.stdout is not None and sys.stdout.isatty()))
+        elif self.format != "events" or not isinstance(outcome, RunEnded):
+            line = json_line(self._result(outcome, session_id))
+            self.stdout.write(line)
+            if self.stdout.broken and sys.stderr is not None:
+                sys.stderr.write(line.decode("utf-8", "replace"))
+
+    def _result(self, outcome: RunEnded | BaseException, session_id: str) -> dict[str, JSON]:
+        if isinstance(outcome, RunEnded):
+            return build_result(outcome, self.watch, session_id)
+        return failure_result(outcome, session_id, self.watch)

@@ -1,0 +1,68 @@
+"""Standard output: what belongs there, all of it, and never a hang because nobody reads it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import trio
+
+from novacode.cli.outlet import reopened
+
+__all__ = ["Stdout"]
+
+
+class Stdout:
+    """Takes lines at once and hands them on as fast as the other side reads; nothing is dropped.
+
+    `on_broken` is called once when the other side has gone. After that everything goes nowhere.
+    """
+
+    def __init__(self, fd: int = 1) -> None:
+        self.broken = False
+        self.on_broken: Callable[[], None] = lambda: None
+        self._pending = bytearray()
+        self._more = trio.Event()
+        self._fd, self._own = reopened(fd)
+
+    def write(self, data: bytes) -> None:
+        """Write `data`. Synchronous, never blocks, never raises: what is not taken now is kept for `run`."""
+        if self.broken:
+            return
+        self._pending += data
+        if not self._push():
+            self._more.set()
+
+    async def run(self) -> None:
+        """Hand on what was kept, until cancelled."""
+        while True:
+            await self._more.wait()
+            self._more = trio.Event()
+            await self.drain()
+
+    async def drain(self) -> None:
+        """Wait until all of it is taken, or nobody is there to take it. A checkpoint."""
+        await trio.lowlevel.checkpoint()
+        while not self._push():
+            await trio.lowlevel.wait_writable(self._fd)
+
+    def close(self) -> None:
+        """Let go of the descriptor. Idempotent."""
+        if self._own:
+            self._own = False
+            os.close(self._fd)
+
+    def _push(self) -> bool:
+        """Write what the other side takes now; whether nothing is left."""
+        while self._pending and not self.broken:
+            try:
+                taken = os.write(self._fd, self._pending[: 1 << 20])
+            except BlockingIOError:
+                return False
+            except OSError:  # EPIPE, EBADF, ENOSPC: there is no reader, or no room
+                self.broken = True
+                self._pending.clear()
+                self.on_broken()
+            else:
+                del self._pending[:taken]
+        return True
