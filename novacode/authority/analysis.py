@@ -17,9 +17,10 @@ class SimpleCommand:
     `words` are what the program gets, as far as known: the first `known` of them exactly, the others as they are
     written. `dynamic` tells that the rest, or its number, is only known when the line runs. `text` is the canonical
     spelling that allow rules are matched against; `forms` are further spellings that name the same program, which
-    deny and ask rules see as well. `read_only` is true where the table of read-only commands has it with these
-    options, else `reason` says why not. `reads` and `writes` are the paths in its words, where they are understood.
-    `opaque` tells that it runs code which this analysis cannot see (an interpreter, a container, another machine).
+    deny and ask rules see as well; `start` is what stands in front of the first word that is not literal, `None`
+    where all are. `read_only` is true where the table of read-only commands has it with these options, else `reason`
+    says why not. `reads` and `writes` are the paths in its words, where they are understood. `opaque` tells that it
+    runs code which this analysis cannot see (an interpreter, a container, another machine).
     """
 
     words: tuple[str, ...]
@@ -31,6 +32,7 @@ class SimpleCommand:
     forms: tuple[str, ...] = ()
     known: int = 0
     dynamic: bool = False
+    start: str | None = None
     opaque: bool = False
 
 

@@ -56,6 +56,9 @@ class Case:
         if self.analysis.unparsed:
             return f"{self.analysis.unparsed}, so the rule {text} cannot be checked"
         for command in self.analysis.commands:
+            rule = next((rule for rule in watched if rule.may_match_command(command)), None)
+            if rule is not None:
+                return f"`{command.text}` may turn out to be what the rule {rule.text} speaks of"
             if command.opaque and not self._named(command):
                 return f"`{command.text}` may run what cannot be seen, so the rule {text} cannot be checked"
         return ""
@@ -164,7 +167,7 @@ class Case:
             return [Need("harmless device")]
         paths = expand(text, self.workspace)
         if paths is None:
-            return [Need(missing=f"`{text}` matches too much to look at")]
+            return [Need(missing=f"`{text}` may match too much, or anything")]
         return [self._path_need(path, writes=writes, tool="write" if writes else "read") for path in paths]
 
     def _path_need(self, path: Path, *, writes: bool, tool: str = "") -> Need:
@@ -193,11 +196,11 @@ class Case:
         subject = self.effects.subject
         if subject and (granted := self._allowed(lambda rule: rule.matches_text(subject))):
             return granted
+        missing = f"{self.call.name} may change something"
+        if not subject and self.call.name in {"edit", "shell", "write"}:
+            return Need(missing=missing)  # arguments that name nothing: no rule is narrow enough to offer
         pattern = f"={subject}" if subject else None
-        return Need(
-            missing=f"{self.call.name} may change something",
-            rule=Rule(Decision.ALLOW, self.call.name, pattern, "always"),
-        )
+        return Need(missing=missing, rule=Rule(Decision.ALLOW, self.call.name, pattern, "always"))
 
 
 def _exact(tool: str, text: str) -> Rule:

@@ -106,7 +106,9 @@ class _Reader:
     def other(self, text: str, reason: str, *, shapes_names: bool = False) -> None:
         if shapes_names:
             self._shapes_names = reason
-        self._commands.append(SimpleCommand((text,), text, read_only=False, reason=reason, dynamic=True))
+        self._commands.append(
+            SimpleCommand((text,), text, read_only=False, reason=reason, dynamic=bool(set(text) & set("$`")))
+        )
 
     def command(self, assigns: Sequence[Assign], words: Sequence[Word], *, tail: bool = False) -> None:
         loud = [item for item in assigns if not _quiet(item, alone=not words)]
@@ -172,6 +174,7 @@ class _Reader:
                 forms=_forms(words),
                 known=known,
                 dynamic=tail or not all(item.plain and item.value.known for item in loud) or _dynamic(words),
+                start=_start(words, tail=tail),
                 opaque=opaque,
             )
         )
@@ -219,6 +222,13 @@ def _quiet(assign: Assign, *, alone: bool) -> bool:
 
 def _dynamic(words: Sequence[Word]) -> bool:
     return any(not word.known for word in words)
+
+
+def _start(words: Sequence[Word], *, tail: bool) -> str | None:
+    for index, word in enumerate(words):
+        if not word.sure:
+            return " ".join([base_name(words[0].value) if index else "", *(one.value for one in words[1:index])])
+    return " ".join([base_name(words[0].value), *(one.value for one in words[1:])]) if tail and words else None
 
 
 def _opaque(name: str) -> bool:

@@ -136,7 +136,11 @@ def _literal(raw: str) -> tuple[str, bool, bool]:
             value.append(sign)
             live.append(sign)
     bare = "".join(live)
-    return "".join(value), any(sign in bare for sign in "*?["), bool("{" in bare and _BRACES.search(bare))
+    return (
+        "".join(value),
+        re.search(r"[*?]|\[.*\]", bare, re.DOTALL) is not None,
+        bool("{" in bare and _BRACES.search(bare)),
+    )
 
 
 def _constant(node: Node | None) -> bool:

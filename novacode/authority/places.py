@@ -56,13 +56,15 @@ def sensitive(path: Path, workspace: Workspace) -> str:
 
 
 def expand(text: str, workspace: Workspace) -> tuple[Path, ...] | None:
-    """Return the resolved paths that `text` stands for in a shell line; `None` where a pattern matches too much.
+    """Return the resolved paths that `text` stands for in a shell line; `None` where it cannot be told.
 
     A pattern that matches nothing stands for itself. Links among the matches are resolved: that is why it is looked at.
     """
     if not any(sign in text for sign in "*?"):
         return (workspace.resolve(text),)
     pattern = str(Path(text).expanduser()) if text.startswith("~") else text
+    if ".." in Path(text).parts:
+        return None  # a pattern may lead through a link, and `..` from there to anywhere
     found = list(itertools.islice(_matches(pattern, workspace), _MATCHES + 1))
     if len(found) > _MATCHES:
         return None
@@ -71,7 +73,7 @@ def expand(text: str, workspace: Workspace) -> tuple[Path, ...] | None:
 
 def _matches(pattern: str, workspace: Workspace) -> list[str] | itertools.chain[str]:
     try:
-        # Hidden files too: more than the shell matches, never less. No `[…]`: those are never read-only.
-        return itertools.chain(glob.iglob(pattern.replace("[", "[[]"), root_dir=workspace.root, include_hidden=True))
+        # `[…]` is never read-only, so it is only ever a literal name here.
+        return itertools.chain(glob.iglob(pattern.replace("[", "[[]"), root_dir=workspace.root))
     except (OSError, ValueError):
         return []

@@ -17,7 +17,7 @@ from novacode.authority.words import Word, names
 __all__ = ["NAMES", "Found", "judge"]
 
 _ANY_ARGUMENTS = frozenset({":", "echo", "false", "true"})
-_VERSIONS = frozenset({"bash", "clang", "cmake", "gcc", "git", "jq", "make", "node", "python", "python3", "rg"})
+_VERSIONS = frozenset({"clang", "cmake", "gcc", "git", "jq", "make", "node", "python", "python3", "rg"})
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/")
 
 

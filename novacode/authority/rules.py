@@ -88,7 +88,13 @@ class Rule:
         shape = _Shape.of(self.pattern)
         if self.decision is Decision.ALLOW:
             return shape.certainly(command)
-        return any(shape.match(form) for form in (command.text, *command.forms)) or shape.perhaps(command)
+        return any(shape.match(form) for form in (command.text, *command.forms))
+
+    def may_match_command(self, command: SimpleCommand) -> bool:
+        """Whether the words of `command` that are not known yet could turn out such that the rule covers it."""
+        if self.pattern is None or self.everything:
+            return False
+        return _Shape.of(self.pattern).perhaps(command)
 
     def matches_text(self, text: str) -> bool:
         """Whether its pattern matches `text` as a whole, as it is."""
@@ -181,11 +187,10 @@ class _Shape:
 
     def perhaps(self, command: SimpleCommand) -> bool:
         """Whether the unknown words could turn out such that the command has this shape."""
-        if not command.dynamic:
+        if command.start is None:
             return False
-        start = self.pieces[0]
-        sure = " ".join(command.words[: command.known])
-        return start.startswith(sure) or sure.startswith(start)
+        first = self.pieces[0]
+        return first.startswith(command.start) or command.start.startswith(first)
 
 
 def _spaced(text: str) -> str:
