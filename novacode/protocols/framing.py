@@ -83,10 +83,11 @@ class _Lines:
 
 
 class SseFramer:
-    """Server-Sent Events as the standard reads them, with one exception.
+    """Server-Sent Events as the standard reads them, with two exceptions.
 
     An event that the end of the body cuts off before its blank line counts, because some servers never send the last
-    one.
+    one. And a JSON object that stands there without `data:`, which the standard skips, is a message at the end of the
+    body: that is how some servers and proxies report an error, with status 200.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -96,6 +97,7 @@ class SseFramer:
         self._name = b""
         self._data: list[bytes] = []
         self._size = 0
+        self._bare: list[bytes] = []
 
     def feed(self, data: bytes) -> list[Message]:
         """Take more bytes and return the messages they complete."""
@@ -107,7 +109,7 @@ class SseFramer:
                 if self._data:
                     messages.append((self._name, self._data[0] if len(self._data) == 1 else b"\n".join(self._data)))
                     self._data = []
-                    self._size = 0
+                    self._size = sum(map(len, self._bare))
                 self._name = b""
             elif line.startswith(b"data:"):
                 self._add(line[6:] if line.startswith(b"data: ") else line[5:])
@@ -121,7 +123,8 @@ class SseFramer:
     def close(self) -> list[Message]:
         """The body has ended: return a last message that lacks its blank line."""
         messages = self.feed(b"\n") if self._lines.close() else []
-        return messages + (self.feed(b"\n") if self._data else [])
+        messages += self.feed(b"\n") if self._data else []
+        return [*messages, (b"", b"\n".join(self._bare))] if self._bare and not self.problem else messages
 
     def _add(self, value: bytes) -> None:
         self._data.append(value)
@@ -134,6 +137,9 @@ class SseFramer:
             self._name = value.removeprefix(b" ")
         elif name == b"data":
             self._add(value.removeprefix(b" "))
+        elif self._bare or line.startswith(b"{"):
+            self._bare.append(line)
+            self._size += len(line) + 1
 
     def _measure(self, size: int) -> None:
         if size > self._limit:

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from novacode.errors import ModelFailed, NovaError, UsageError
 from novacode.protocols.anthropic import AnthropicCodec
 from novacode.protocols.base import Codec
+from novacode.protocols.gemini import GeminiCodec
+from novacode.protocols.ollama import OllamaCodec
 from novacode.protocols.openai_chat import OpenAIChatCodec
+from novacode.protocols.openai_responses import OpenAIResponsesCodec
 from novacode.values.events import (
     CallBroken,
     CallReady,
@@ -26,11 +29,14 @@ __all__ = ["PROTOCOLS", "codec_for", "summarise"]
 PROTOCOLS: Mapping[str, Callable[[], Codec]] = {
     "anthropic": AnthropicCodec,
     "openai-chat": OpenAIChatCodec,
+    "openai-responses": OpenAIResponsesCodec,
+    "gemini": GeminiCodec,
+    "ollama": OllamaCodec,
 }
 """What the command line calls each protocol, and its codec in the provider's own dialect."""
 
 _USAGE_FIELDS = ("input", "output", "cache_read", "cache_write", "reasoning")
-_PROOFS = ("signature", "redacted", "encrypted_content", "thought_signature")
+_PROOFS = ("signature", "redacted", "encrypted_content", "thoughtSignature")
 
 
 def codec_for(protocol: str) -> Codec:
@@ -109,6 +115,8 @@ def _error(finish: Finished | None, error: NovaError | None, *, said: bool) -> J
 
 def _signatures(part: JSON) -> Iterator[str]:
     """Yield the proofs a part carries for its issuer."""
+    if isinstance(part, ServerBlock):
+        yield from (proof for proof in (part.raw.get("thoughtSignature"),) if proof)
     seal: Seal = getattr(part, "seal", None) or {}
     yield from (seal[key] for key in _PROOFS if seal.get(key))
     for detail in seal.get("reasoning_details") or ():
