@@ -15,6 +15,7 @@ from pathlib import Path
 
 import attrs
 
+from novacode.app.rule_store import personal_file
 from novacode.app.settings_keys import KEYS, Key
 from novacode.app.trust import TrustedFolders
 from novacode.authority.modes import Mode
@@ -69,6 +70,11 @@ class Places:
     def user(self) -> Path:
         """The user's file."""
         return self.home / "config.toml"
+
+    @property
+    def personal(self) -> Path:
+        """The file with what the user allowed for good in this folder. It is their own, so it needs no trust."""
+        return personal_file(self.home, self.cwd)
 
     @property
     def project(self) -> tuple[Path, ...]:
@@ -129,7 +135,7 @@ def load_settings(places: Places, environ: Mapping[str, str], flags: Mapping[str
     """
     trusted = TrustedFolders(places.home)
     warnings: list[str] = []
-    found: list[tuple[str, _Value]] = [*_from_file(places.user, warnings)]
+    found: list[tuple[str, _Value]] = [*_from_file(places.user, warnings), *_from_file(places.personal, warnings)]
     for path in places.project:
         values = list(_from_file(path, warnings))
         if not trusted.trusts(path.parent.parent):
