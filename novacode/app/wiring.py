@@ -136,7 +136,8 @@ async def open_app(setup: Setup) -> AsyncIterator[App]:
         finally:
             with grace.cleanup(grace.DEFAULT.wire):
                 await app._client.aclose()
-            await session.journal.flush()
+            with grace.cleanup(grace.DEFAULT.journal):
+                await session.journal.flush()
     finally:
         session.close()
 
