@@ -114,7 +114,7 @@ def result_parts(result: ToolResult) -> tuple[Text | Image, ...]:
     return tuple(kept) or (Text("(no output)"),)
 
 
-def result_text(result: ToolResult) -> str:
-    """Return a result as one text, for protocols without pictures in results."""
+def result_text(result: ToolResult, picture: str = "not shown") -> str:
+    """Return a result as one text, for protocols without pictures in results; `picture` stands for one."""
     parts = result_parts(result)
-    return "".join(part.text if isinstance(part, Text) else f"[{part.media_type} not shown]" for part in parts)
+    return "".join(part.text if isinstance(part, Text) else f"[{part.media_type}: {picture}]" for part in parts)

@@ -20,6 +20,7 @@ from novacode.protocols.fragments import (
     fit_name,
     join,
     result_parts,
+    result_text,
 )
 from novacode.protocols.gemini_reply import GeminiReply
 from novacode.protocols.gemini_schema import gemini_schema
@@ -84,12 +85,10 @@ class GeminiCodec:
             made = [("user", join(_user_part(part) for part in item.parts if not _is_blank(part)))]
         else:
             own = item.message.issuer == self.issuer
-            answers = [
-                part
-                for call, result in zip(item.message.calls, item.results, strict=True)
-                for part in _answer(call, result, own=own)
-            ]
-            made = [("model", join(self._model_parts(item.message, own=own))), ("user", join(answers))]
+            pairs = zip(item.message.calls, item.results, strict=True)
+            answers = [_answer(call, result, own=own) for call, result in pairs]
+            images = [_user_part(part) for result in item.results for part in result_parts(result) if _is_image(part)]
+            made = [("model", join(self._model_parts(item.message, own=own))), ("user", join([*answers, *images]))]
         return tuple((role, parts) for role, parts in made if parts)
 
     def _model_parts(self, message: Assistant, *, own: bool) -> list[JSON]:
@@ -141,12 +140,15 @@ def _identity(call: ToolCall | BrokenCall, *, own: bool) -> dict[str, JSON]:
     return {} if own and sealed(call.seal, "wire_id") == "" else {"id": fit_id(call.id)}
 
 
-def _answer(call: ToolCall | BrokenCall, result: ToolResult, *, own: bool) -> list[JSON]:
-    parts = result_parts(result)
-    text = "".join(part.text for part in parts if isinstance(part, Text))
+def _answer(call: ToolCall | BrokenCall, result: ToolResult, *, own: bool) -> JSON:
+    text = result_text(result, "see below")
     response = {"output" if result.outcome is Outcome.OK else "error": text}
     answer = {"name": fit_name(result.name), "response": response} | _identity(call, own=own)
-    return [{"functionResponse": answer}, *(_user_part(part) for part in parts if isinstance(part, Image))]
+    return {"functionResponse": answer}
+
+
+def _is_image(part: UserPart) -> bool:
+    return isinstance(part, Image)
 
 
 def _is_blank(part: UserPart) -> bool:

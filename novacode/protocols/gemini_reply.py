@@ -104,7 +104,7 @@ class GeminiReply(BodyDecoder):
     def _candidate(self, candidate: dict[str, JSON]) -> None:
         stop = candidate.get("finishReason")
         parts = (candidate.get("content") or {}).get("parts") or ()
-        if any("functionCall" in part for part in parts):
+        if any((part.get("functionCall") or {}).get("args") for part in parts):
             parts = _exactly(self._payload)  # arguments keep every digit
         for part in parts:
             if not (stop in _MALFORMED and "functionCall" in part):

@@ -17,6 +17,7 @@ from novacode.values.history import Exchange
 from novacode.values.ids import CallIds
 from novacode.values.parts import JSON, Assistant, Image, Thinking, User
 from novacode.values.request import ModelRequest, StopReason, Usage
+from novacode.values.results import ToolResult
 
 __all__ = ["OllamaCodec", "OllamaReply"]
 
@@ -120,11 +121,9 @@ class OllamaCodec:
             images = [part.data for part in item.parts if isinstance(part, Image)]
             said = {"role": "user", "content": item.text} | ({"images": images} if images else {})
             return jsonio.dump(said) if item.text or images else b""
-        messages: list[JSON] = [message for message in (self._assistant(item.message),) if message]
-        messages.extend(
-            {"role": "tool", "tool_name": fit_name(result.name), "content": result_text(result)}
-            for result in item.results
-        )
+        assistant = self._assistant(item.message)
+        messages: list[JSON] = [assistant] if assistant is not None else []
+        messages.extend(map(_result, item.results))
         return join(messages)
 
     def _assistant(self, message: Assistant) -> JSON | None:
@@ -141,6 +140,10 @@ class OllamaCodec:
             if thinking:
                 sent["thinking"] = thinking
         return sent
+
+
+def _result(result: ToolResult) -> JSON:
+    return {"role": "tool", "tool_name": fit_name(result.name), "content": result_text(result)}
 
 
 def _head(request: ModelRequest) -> bytes:

@@ -131,19 +131,21 @@ class OpenAIChatCodec:
         Its own form where it may be sent again, which is where it occurs once in the message: some servers number
         calls anew in every answer, and look for exactly these ids.
         """
-        chosen: list[str] = []
-        for call in message.calls:
-            wire_id = sealed(call.seal, "wire_id") if message.issuer == self.issuer else None
-            chosen.append(wire_id if isinstance(wire_id, str) and wire_id else call.id)
-        unique = len(set(chosen)) == len(chosen)
-        return [self._fit(chosen[at] if unique else call.id) for at, call in enumerate(message.calls)]
-
-    def _fit(self, identity: str) -> str:
-        return fit_id(identity, self.quirks.id_length, plain=self.quirks.id_plain)
+        limit, plain = self.quirks.id_length, self.quirks.id_plain
+        fitting = [fit_id(call.id, limit, plain=plain) for call in message.calls]
+        if message.issuer != self.issuer:
+            return fitting
+        given = [sealed(call.seal, "wire_id") or call.id for call in message.calls]
+        if len(set(given)) < len(given):
+            return fitting
+        own = [wire_id if isinstance(wire_id, str) and len(wire_id) <= limit else None for wire_id in given]
+        chosen = [wire_id or fit for wire_id, fit in zip(own, fitting, strict=True)]
+        return chosen if len(set(chosen)) == len(chosen) else fitting
 
     def _result(self, result: ToolResult, wire_id: str) -> JSON:
         sent: dict[str, JSON] = {"role": "tool", "tool_call_id": wire_id}
-        sent["content"] = _content(result_parts(result)) if self.quirks.images_in_results else result_text(result)
+        takes_images = self.quirks.images_in_results
+        sent["content"] = _content(result_parts(result)) if takes_images else result_text(result, "see below")
         return sent
 
 

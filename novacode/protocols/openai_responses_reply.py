@@ -154,9 +154,8 @@ class OpenAIResponsesReply(BodyDecoder):
         shown = [*(item.get("summary") or ()), *(item.get("content") or ())]
         if not thinking.pieces:
             self._parts.say(thinking, "".join(part.get("text") or "" for part in shown))
-        kept = {
-            key: item[key] for key in ("id", "summary", "content", "encrypted_content") if item.get(key) is not None
-        }
+        kept = {key: item[key] for key in ("id", "content", "encrypted_content") if item.get(key)}
+        kept["summary"] = item.get("summary") or []  # the provider misses it where it is left out for being empty
         if kept.get("encrypted_content") or kept.get("content"):
             thinking.seal.update(kept)
         self._parts.end_prose(thinking)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 from novacode.errors import ModelFailed, RemoteProtocolError
@@ -39,13 +40,14 @@ EVENTS = (
 def decode(protocol, *chunks, ids=None, decoder=None):
     """Return the events of a body and the error it ended with, keeping the contract of a reader."""
     decoder = decoder or codec_for(protocol).decoder(ids or CallIds())
-    events = []
+    events, raised = [], None
     try:
         for chunk in chunks:
             events += decoder.feed(chunk)
         events += decoder.close()
     except (RemoteProtocolError, ModelFailed) as error:
-        assert decoder.error is error
+        raised = error
+    assert raised is None or raised is decoder.error
     return events, decoder.error
 
 
@@ -55,7 +57,7 @@ def summary(protocol, body, **more):
 
 def cut(body, positions):
     edges = [0, *sorted(positions), len(body)]
-    return [body[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [body[a:b] for a, b in itertools.pairwise(edges)]
 
 
 def seen(result):

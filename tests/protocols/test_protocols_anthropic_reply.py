@@ -194,7 +194,8 @@ def test_stop_reasons(stop, reason):
 
 
 def test_br_087_a_character_cut_between_chunks():
-    body = b'data:{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"caf\xc3\xa9 \xf0\x9f\x98\x80"}}\n\n'
+    delta = b'"delta":{"type":"text_delta","text":"caf\xc3\xa9 \xf0\x9f\x98\x80"}'
+    body = b'data:{"type":"content_block_delta","index":0,' + delta + b"}\n\n"
     start = anthropic(a_text(0, "x")[0])
     for at in range(len(body) + 1):
         events, error = decode("anthropic", start + body[:at], body[at:])

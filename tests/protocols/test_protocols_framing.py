@@ -1,5 +1,6 @@
 """Bytes to messages."""
 
+import itertools
 import json
 
 import httpx_sse
@@ -113,7 +114,7 @@ def test_events_are_those_of_another_reader_for_any_split(lines, data):
     body = text.encode()
     cuts = [] if data is None else data.draw(st.lists(st.integers(0, len(body)), max_size=8))
     edges = [0, *sorted(cuts), len(body)]
-    got = framed([body[a:b] for a, b in zip(edges, edges[1:], strict=False)])
+    got = framed([body[a:b] for a, b in itertools.pairwise(edges)])
     assert [(name.decode(), payload.decode()) for name, payload in got if payload] == wanted
 
 
