@@ -100,6 +100,7 @@ class Server:
     closed: int = 0
     _answers: Answers = ()
     _given: int = 0
+    _error: Exception | None = None
     _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
 
     async def wait_closed(self, count: int) -> None:
@@ -109,7 +110,12 @@ class Server:
 
     def _answer(self, seen: Seen) -> Answer:
         if callable(self._answers):
-            return self._answers(seen)
+            try:
+                return self._answers(seen)
+            except Exception as error:  # noqa: BLE001 - raised at the end of `serving`
+                # Raised here it could be lost: closing the connection is a checkpoint, where a `Cancelled` replaces it.
+                self._error = error
+                return Answer.error(500, {"error": {"type": "test_server", "message": repr(error)}})
         if self._given >= len(self._answers):
             text = f"request {self._given + 1} came, but only {len(self._answers)} answers were given"
             return Answer.error(500, {"error": {"type": "test_server", "message": text}})
@@ -207,7 +213,10 @@ async def _steps(stream: trio.SocketStream, http: h11.Connection | None, steps: 
 
 @asynccontextmanager
 async def serving(answers: Answers = ()) -> AsyncIterator[Server]:
-    """Serve on a free port of the loopback interface for as long as the body runs."""
+    """Serve on a free port of the loopback interface for as long as the body runs.
+
+    An answering function that raises gives the client a 500, and the test its exception at the end of the block.
+    """
     server = Server(answers=answers)
     async with trio.open_nursery() as nursery:
         [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
@@ -215,6 +224,8 @@ async def serving(answers: Answers = ()) -> AsyncIterator[Server]:
         nursery.start_soon(trio.serve_listeners, server._connection, [listener])
         yield server
         nursery.cancel_scope.cancel()
+    if server._error is not None:
+        raise server._error
 
 
 @contextmanager
@@ -241,12 +252,13 @@ def server_in_thread(answers: Answers = ()) -> Iterator[Server]:
     thread = threading.Thread(target=run, name="model-server")
     thread.start()
     ready.wait()
-    try:
-        if "error" not in box:
-            yield box["server"]
-    finally:
-        if "error" not in box:
-            box["token"].run_sync_soon(box["stop"].set)
-        thread.join()
     if "error" in box:
         raise box["error"]
+    try:
+        yield box["server"]
+    finally:
+        with suppress(trio.RunFinishedError):  # it has crashed; the error is raised below
+            box["token"].run_sync_soon(box["stop"].set)
+        thread.join()
+        if "error" in box:
+            raise box["error"]  # it says why the client failed, which is all that the body can say

@@ -3,13 +3,12 @@
 import sys
 from itertools import pairwise
 
-import attrs
 import pytest
 import trio
 
 from novacode.errors import InputError, ModelFailed
 from novacode.models.client import ModelClient
-from novacode.models.script import ScriptWire, demo_script, load_script, parse_script
+from novacode.models.script import ScriptWire, demo_script, load_script, parse_script, tour_script
 from novacode.models.script_steps import CallStep, Expectation, Script, ScriptTurn, ScriptUsage, TextStep
 from novacode.protocols.anthropic import AnthropicCodec
 from novacode.values.events import (
@@ -359,7 +358,7 @@ def test_a_file_is_named_in_its_script(tmp_path):
     assert load_script(path) == Script(str(path), (ScriptTurn((TextStep("a"),)),))
 
 
-# --- the demo -----------------------------------------------------------------------------------------------------
+# --- the packaged ones ----------------------------------------------------------------------------------------------
 
 CALC = "def add(a, b):\n    return a - b\n"
 TEST = """import unittest
@@ -373,11 +372,11 @@ class AddTest(unittest.TestCase):
 """
 
 
-async def test_the_demo_mends_a_real_project(tmp_path):
+async def test_the_tour_mends_a_real_project(tmp_path):
     """Its calls, done by hand and for real in the order it makes them, satisfy its own expectations."""
     (tmp_path / "calc.py").write_text(CALC)
     (tmp_path / "test_calc.py").write_text(TEST)
-    client = ModelClient(AnthropicCodec(), ScriptWire(attrs.evolve(demo_script(), source="demo")), CallIds())
+    client = ModelClient(AnthropicCodec(), ScriptWire(tour_script()), CallIds())
     history, stops, tests = ASKED, [], []
     while not stops or stops[-1] is StopReason.TOOL_USE:
         events = [event for read in await reads_of(client, history) for event in read]
@@ -388,6 +387,22 @@ async def test_the_demo_mends_a_real_project(tmp_path):
             history = history.with_exchange(Exchange(Assistant(calls), tuple(results)))
     assert stops == [StopReason.TOOL_USE, StopReason.TOOL_USE, StopReason.END]
     assert tests == [1, 0]
+
+
+async def test_the_embedded_model_works_in_any_folder_and_changes_nothing():
+    client = ModelClient(AnthropicCodec(), ScriptWire(demo_script()), CallIds())
+    calls = [event.call for read in await reads_of(client) for event in read if isinstance(event, CallReady)]
+    assert [(call.name, call.arguments) for call in calls] == [
+        ("glob", {"pattern": "*"}),
+        ("shell", {"command": "echo a real process ran"}),
+    ]
+    ended = [
+        event.stop
+        for read in await reads_of(client, answered("a", "a real process ran\n"))
+        for event in read
+        if isinstance(event, Finished)
+    ]
+    assert ended == [StopReason.END]
 
 
 async def done(call, folder, tests):
