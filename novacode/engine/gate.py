@@ -1,7 +1,9 @@
 """Which calls may run at the same time.
 
 Tickets are taken in call order. A ticket waits for earlier ones that are not yet released and whose claims conflict
-with its own, and for nothing else; so there is no cycle, and calls that touch the same file run in call order.
+with its own; so there is no cycle, and calls that touch the same file run in call order. The one exception is a call
+whose claims a hook has replaced: later calls may have gone ahead of it by the old ones. It waits for them, which wait
+for nothing any more.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ class Ticket:
 
     call_id: CallId
     claims: Claims
+    passed: bool = False  # it waits for nothing any more
     released: trio.Event = attrs.field(factory=trio.Event)
 
 
@@ -50,14 +53,16 @@ class Gate:
         return ticket
 
     def blockers(self, ticket: Ticket) -> tuple[Ticket, ...]:
-        """Return the earlier tickets that `ticket` has to wait for now."""
-        earlier = self._waiting[: self._waiting.index(ticket)]
-        return tuple(other for other in earlier if self._conflict(other.claims, ticket.claims))
+        """Return the tickets that `ticket` has to wait for now: earlier ones, and later ones that went ahead."""
+        place = self._waiting.index(ticket)
+        before = self._waiting[:place] + [later for later in self._waiting[place + 1 :] if later.passed]
+        return tuple(other for other in before if self._conflict(other.claims, ticket.claims))
 
     async def wait(self, ticket: Ticket) -> None:
-        """Wait until nothing earlier conflicts with `ticket`. A checkpoint only where there is one to wait for."""
+        """Wait until nothing that comes first conflicts with `ticket`. A checkpoint only where something does."""
         while blocking := self.blockers(ticket):
             await blocking[0].released.wait()
+        ticket.passed = True
 
     def release(self, ticket: Ticket) -> None:
         """Give the place up; harmless when it was given up before."""
