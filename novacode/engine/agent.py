@@ -12,10 +12,10 @@ from novacode.engine.conversation import Conversation
 from novacode.engine.gate import Gate, Overlap
 from novacode.engine.kit import Kit, Services
 from novacode.engine.ledger import Stopping
-from novacode.engine.limits import Limits, Progress
+from novacode.engine.limits import Ending, Limits, Progress
 from novacode.engine.run import Run
 from novacode.errors import SessionError, UsageError
-from novacode.values.events import RunEnded
+from novacode.values.events import RunEnded, RunStatus
 from novacode.values.ids import IdSource, RunId
 from novacode.values.parts import User
 from novacode.values.request import Usage
@@ -56,8 +56,11 @@ class Agent:
     async def run(self, prompt: User | str) -> RunEnded:
         """Run one prompt to its end; see `Run.drive` for what that means under cancellation.
 
-        Raises `UsageError` while another run of this agent is under way: the next one starts when it is over.
+        Raises `UsageError` while another run of this agent is under way: the next one starts when it is over. Raises
+        `SessionError` where the session could not be written before: what is run then would be on no record.
         """
+        if self.bus.failure is not None:
+            raise SessionError(f"no run can start: {self.bus.failure}") from self.bus.failure
         if self._run is not None:
             raise UsageError(f"run {self._run.id} is still under way; wait for its end or cancel it first")
         user = User.said(prompt) if isinstance(prompt, str) else prompt
@@ -79,7 +82,8 @@ class Agent:
         return self._run.answer(run_id, approval_id, answer) if self._run else Receipt.STALE_RUN
 
     def _cannot_write(self, error: SessionError) -> None:
-        self.cancel(f"the session cannot be written: {error}")
+        if self._run is not None:
+            self._run.fail(Ending(RunStatus.FAILED, "session_error", f"the session cannot be written: {error}"))
 
     def _new_run(self, run_id: RunId) -> Run:
         emit = self.bus.emitter(run_id)

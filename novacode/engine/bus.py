@@ -27,8 +27,10 @@ class Lagged:
 class Bus:
     """Stamps events and hands each to every sink in the order they subscribed; the journal subscribes first.
 
-    A sink is synchronous and quick. `SessionError` out of one (the journal cannot be written) does not hit the code
-    that emitted: it is kept in `failure` and told to `on_failure`, which stops the run.
+    A sink is synchronous and quick. Where one does something that emits again (it answers a question, say), that event
+    is handed out after the one under way, so every sink sees the same order. `SessionError` out of a sink (the journal
+    cannot be written) does not hit the code that emitted: the first is kept in `failure` and told to `on_failure`,
+    which stops the run.
     """
 
     def __init__(self, clock: Callable[[], float], seq: int = 0) -> None:
@@ -37,6 +39,8 @@ class Bus:
         self.on_failure: Callable[[SessionError], None] = lambda _: None
         self._clock = clock
         self._sinks: list[Sink] = []
+        self._queue: deque[Stamped] = deque()
+        self._busy = False
 
     def subscribe(self, sink: Sink) -> None:
         """Hand every later event to `sink`, too."""
@@ -51,16 +55,26 @@ class Bus:
 
         def emit(event: RunEvent) -> None:
             self.seq += 1
-            stamped = Stamped(self.seq, run_id, self._clock(), event)
-            for sink in tuple(self._sinks):
-                try:
-                    sink(stamped)
-                except SessionError as error:
-                    if self.failure is None:
-                        self.failure = error
-                        self.on_failure(error)
+            self._queue.append(Stamped(self.seq, run_id, self._clock(), event))
+            if self._busy:
+                return
+            self._busy = True
+            try:
+                while self._queue:
+                    self._hand_out(self._queue.popleft())
+            finally:
+                self._busy = False
 
         return emit
+
+    def _hand_out(self, stamped: Stamped) -> None:
+        for sink in tuple(self._sinks):
+            try:
+                sink(stamped)
+            except SessionError as error:
+                if self.failure is None:
+                    self.failure = error
+                    self.on_failure(error)
 
 
 class Feed:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import trio
-
 from novacode.engine.reply import Reply
 from novacode.values.events import Emit, RunBegan, TurnCommitted, UserAdded
 from novacode.values.history import Exchange, History
@@ -30,12 +28,8 @@ class Conversation:
         self.history = self.history.with_user(user)
         emit(UserAdded(user))
 
-    @trio.lowlevel.enable_ki_protection
     def commit(self, reply: Reply, results: tuple[ToolResult, ...], emit: Emit) -> Exchange | None:
-        """Make what was said and done history, and return it; `None` where nothing was said.
-
-        No checkpoint, and protected from `KeyboardInterrupt`: a commit is never half done.
-        """
+        """Make what was said and done history, and return it; `None` where nothing was said. No checkpoint."""
         message = reply.message()
         if message is None:
             return None

@@ -1,4 +1,4 @@
-"""Exception groups end here: at the border of a run a group becomes one failure."""
+"""Exception groups end here: at the border of a run a group becomes one error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from novacode.errors import NovaError
 
-__all__ = ["RunBroken", "one_failure"]
+__all__ = ["RunBroken", "leaves_of", "one_failure"]
 
 
 class RunBroken(NovaError):
@@ -16,20 +16,25 @@ class RunBroken(NovaError):
 
 @contextmanager
 def one_failure() -> Iterator[None]:
-    """Turn any group of ordinary exceptions into one `RunBroken`.
+    """Turn any group of ordinary exceptions into one error.
 
-    Groups with `Cancelled`, `KeyboardInterrupt` or `SystemExit` in them go through as they are.
+    An error of ours that is alone in its group keeps its class, since that says what to do about it; everything else
+    becomes a `RunBroken`. Groups with `Cancelled`, `KeyboardInterrupt` or `SystemExit` in them go through as they are.
     """
     try:
         yield
     except ExceptionGroup as group:
-        found = "; ".join(f"{type(error).__name__}: {error}" for error in _leaves(group))
+        leaves = tuple(leaves_of(group))
+        if len(leaves) == 1 and isinstance(leaves[0], NovaError):
+            raise leaves[0] from group
+        found = "; ".join(f"{type(error).__name__}: {error}" for error in leaves)
         raise RunBroken(f"the run was ended by a bug: {found}") from group
 
 
-def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
+def leaves_of(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
+    """Yield the exceptions of `group` that are not groups themselves."""
     for error in group.exceptions:
         if isinstance(error, ExceptionGroup):
-            yield from _leaves(error)
+            yield from leaves_of(error)
         else:
             yield error

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import attrs
 
 from novacode.engine.turn import TurnOutcome
 from novacode.values.events import RunStatus
 from novacode.values.failure import Failure
+from novacode.values.parts import BrokenCall
 from novacode.values.request import StopReason, Usage
 
 __all__ = ["Ending", "Limits", "NextStep", "Progress", "Step"]
@@ -43,9 +44,12 @@ class Ending:
 
 @attrs.frozen
 class Step:
-    """Go on: after `delay` seconds, having said `nudge` to the model where there is something to say."""
+    """Go on, having said `nudge` to the model where there is something to say.
 
-    delay: float = 0.0
+    `delay` are the seconds to wait after a response that broke off; `None` where none did.
+    """
+
+    delay: float | None = None
     nudge: str = ""
 
 
@@ -73,19 +77,20 @@ class Progress:
             return None
         return max(1, self.limits.max_output_tokens - self.usage.completion)
 
-    def add(self, usage: Usage) -> None:
-        """Count a turn and what it used. A turn whose cost is not known leaves the sum unknown only if all are."""
+    def add(self, costs: Iterable[Usage]) -> None:
+        """Count a turn and what its attempts used. A cost that is not known leaves the sum unknown only if all are."""
         self.turns += 1
-        self.usage = Usage(
-            self.usage.prompt + usage.prompt,
-            self.usage.completion + usage.completion,
-            (self.usage.cache_read or 0) + (usage.cache_read or 0),
-            (self.usage.cache_write or 0) + (usage.cache_write or 0),
-            (self.usage.reasoning or 0) + (usage.reasoning or 0),
-        )
-        cost = self._cost(usage)
-        if cost is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + cost
+        for usage in costs:
+            self.usage = Usage(
+                self.usage.prompt + usage.prompt,
+                self.usage.completion + usage.completion,
+                (self.usage.cache_read or 0) + (usage.cache_read or 0),
+                (self.usage.cache_write or 0) + (usage.cache_write or 0),
+                (self.usage.reasoning or 0) + (usage.reasoning or 0),
+            )
+            cost = None if usage == Usage() else self._cost(usage)
+            if cost is not None:
+                self.cost_usd = (self.cost_usd or 0.0) + cost
 
     def reached(self) -> Ending | None:
         """Return the limit that forbids another model call, if any has been reached."""
@@ -112,7 +117,7 @@ class Progress:
                 why = outcome.finish.detail if outcome.finish else ""
                 return Ending(RunStatus.REFUSED, "refusal", why or "the model refused to answer")
             case StopReason.OUTPUT_LIMIT:
-                return self._cut(has_calls=has_calls)
+                return self._cut(outcome)
             case StopReason.PAUSED:
                 return self._paused()
             case _ if has_calls:
@@ -136,12 +141,13 @@ class Progress:
             return Ending(RunStatus.FAILED, failure.kind.value, failure.message, failure)
         return Step(delay)
 
-    def _cut(self, *, has_calls: bool) -> NextStep:
+    def _cut(self, outcome: TurnOutcome) -> NextStep:
         self._cuts += 1
+        calls = outcome.exchange.message.calls if outcome.exchange else ()
         if self._cuts > self.limits.continuations:
             text = f"the model's answer was cut off by its output limit {self._cuts} times in a row"
             return Ending(RunStatus.LIMIT, "output_limit", text)
-        return Step(nudge=_CUT_CALL if has_calls else _CUT)
+        return Step(nudge=_CUT_CALL if any(isinstance(call, BrokenCall) for call in calls) else _CUT)
 
     def _paused(self) -> NextStep:
         self._pauses += 1

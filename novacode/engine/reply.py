@@ -57,10 +57,20 @@ class Reply:
 
     def __init__(self, issuer: str) -> None:
         self.issuer = issuer
-        self.reset()
+        self.dropped: list[Usage] = []  # what attempts cost that came to nothing
+        self._begin()
 
     def reset(self) -> None:
-        """Forget everything: the attempt is void."""
+        """Forget everything but what it cost: the attempt is void."""
+        self.dropped.append(self.usage)
+        self._begin()
+
+    @property
+    def costs(self) -> tuple[Usage, ...]:
+        """What every attempt used so far, this one last."""
+        return (*self.dropped, self.usage)
+
+    def _begin(self) -> None:
         self.usage = Usage()
         self.finish: Finished | None = None
         self.has_calls = False
@@ -90,7 +100,7 @@ class Reply:
 
         Of an interrupted response finished parts and partial text are kept. What the provider would refuse to see
         again without its other half is dropped: calls and reasoning that were never finished, reasoning that nothing
-        follows, and what the provider was doing by itself.
+        follows, and what the provider was doing by itself. Reasoning and blanks alone say nothing.
         """
         parts = dict(self._done)
         for index, pieces in self._text.items():
@@ -101,9 +111,13 @@ class Reply:
             ordered = [part for part in ordered if not (isinstance(part, Thinking) and part.seal is None)]
             while ordered and isinstance(ordered[-1], Thinking):
                 ordered.pop()
-        if all(isinstance(part, Thinking) for part in ordered):
+        if all(isinstance(part, Thinking) or _is_blank(part) for part in ordered):
             return None
         return Assistant(tuple(ordered), self.issuer)
+
+
+def _is_blank(part: AssistantPart) -> bool:
+    return isinstance(part, Text) and not part.text.strip()
 
 
 class Reading(Protocol):

@@ -14,7 +14,9 @@ from novacode.engine.groups import one_failure
 from novacode.engine.kit import Kit
 from novacode.engine.ledger import Ledger
 from novacode.engine.limits import Ending, Limits, Progress, Step
+from novacode.engine.reply import Reply
 from novacode.engine.turn import TurnOutcome, run_turn
+from novacode.errors import ReplayMismatch
 from novacode.values.events import Level, Notice, Reaped, RunEnded, RunStatus, TurnBegan
 from novacode.values.ids import CallId, RunId
 from novacode.values.parts import User
@@ -37,6 +39,7 @@ class Run:
         self._outcomes: Counter[str] = Counter()
         self._cut_off = 0
         self._stop_asked_at: float | None = None
+        self._fatal: Ending | None = None
         self._reaped_before = kit.processes.reaped
 
     def cancel(self, reason: str) -> None:
@@ -45,6 +48,11 @@ class Run:
             self._stop_asked_at = self.kit.clock()
             self.kit.stopping.reason = reason
             self.kit.stopping.scope.cancel()
+
+    def fail(self, ending: Ending) -> None:
+        """Ask the run to stop because something it needs has failed: it ends as `ending`, however far it gets."""
+        self._fatal = self._fatal or ending
+        self.cancel(ending.text)
 
     def stop_call(self, call_id: CallId) -> bool:
         """Cancel just this call; the run goes on. Whether there was such a call under way."""
@@ -58,10 +66,12 @@ class Run:
         """Run to the end and say how it went.
 
         Where the run itself was cancelled (`cancel`, a limit) that is an ending like others. A cancellation from
-        outside goes on upwards, after everything is reaped and `RunEnded` is emitted. Raises `RunBroken` for a bug.
+        outside goes on upwards, after everything is reaped and `RunEnded` is emitted. Raises `RunBroken` for a bug,
+        and other `NovaError`s as they are.
         """
         scope = self.kit.stopping.scope
-        scope.deadline = trio.current_time() + (self._limits.max_seconds or math.inf)
+        seconds = self._limits.max_seconds
+        scope.deadline = math.inf if seconds is None else trio.current_time() + seconds
         ending = Ending(RunStatus.CANCELLED, "cancelled", "cancelled from outside")
         self._talk.begin(prompt, model, self.kit.emit)
         try:
@@ -69,48 +79,60 @@ class Run:
                 ending = await self._turns()
             if scope.cancelled_caught:
                 ending = self._stopped()
+        except ReplayMismatch as mismatch:
+            ending = Ending(RunStatus.FAILED, "replay_mismatch", str(mismatch))
         except Exception as bug:
             ending = Ending(RunStatus.FAILED, "internal_error", str(bug))
             raise
         finally:
-            self.kit.desk.close()
+            ended = await self._close(ending)
+        return ended
+
+    async def _close(self, ending: Ending) -> RunEnded:
+        """Stop what is left, then say that the run is over: last of all, and in any case."""
+        self.kit.desk.close()
+        try:
             with grace.cleanup(_SWEEP):
                 await self.kit.processes.sweep()
-            ended = self._end(ending)
+        finally:
+            ended = self._end(self._fatal or ending)
         return ended
 
     async def _turns(self) -> Ending:
         """Turn after turn, until one is the last."""
         kit, progress = self.kit, self._progress
+        step = Step()
         while True:
             # A tool may have swallowed the cancellation; no further model call follows one all the same.
             await trio.lowlevel.checkpoint_if_cancelled()
             if (limit := progress.reached()) is not None:
                 return limit
+            await self._before(step)
             kit.emit(TurnBegan(progress.turns + 1))
-            outcome = await self._turn()
-            progress.add(outcome.usage)
-            match progress.after(outcome, kit.retry):
+            match progress.after(await self._turn(), kit.retry):
                 case Ending() as ending:
                     return ending
-                case Step(delay, nudge):
-                    await self._between(delay, nudge)
+                case Step() as step:
+                    pass
 
     async def _turn(self) -> TurnOutcome:
         self._ledger = self._new_ledger()
+        reply = Reply(self.kit.model.issuer)
         request = self.kit.request(self._talk.history, self._progress.output_left)
         try:
-            return await run_turn(self.kit, self._talk, request, self._ledger)
+            return await run_turn(self.kit, self._talk, request, reply, self._ledger)
         finally:
+            self._progress.add(reply.costs)
             self._outcomes.update(result.outcome.value for result in self._ledger.close())
             self._cut_off += self._ledger.cut_off
 
-    async def _between(self, delay: float, nudge: str) -> None:
-        if delay:
-            self.kit.emit(Notice(Level.WARNING, f"the response broke off; going on from what came in {delay:g} s"))
-            await trio.sleep(delay)
-        if nudge:
-            self._talk.nudge(nudge, self.kit.emit)
+    async def _before(self, step: Step) -> None:
+        if step.delay is not None:
+            text = f"the response broke off; going on from what came in {step.delay:g} s"
+            self.kit.emit(Notice(Level.WARNING, text))
+            await trio.sleep(step.delay)
+        if step.nudge:
+            self._talk.nudge(step.nudge, self.kit.emit)
 
     def _new_ledger(self) -> Ledger:
         return Ledger(self.kit.emit, self.kit.gate, self.kit.clock, self.kit.stopping)
@@ -124,7 +146,8 @@ class Run:
     def _end(self, ending: Ending) -> RunEnded:
         kit, progress = self.kit, self._progress
         if ending.text:
-            kit.emit(Notice(Level.INFO, ending.text))
+            level = Level.INFO if ending.status is RunStatus.CANCELLED else Level.WARNING
+            kit.emit(Notice(level, ending.text))
         ended = RunEnded(
             ending.status,
             ending.reason,

@@ -14,7 +14,7 @@ from novacode.values.events import Finished
 from novacode.values.failure import Failure
 from novacode.values.history import Exchange
 from novacode.values.parts import BrokenCall, ToolCall
-from novacode.values.request import ModelRequest, Usage
+from novacode.values.request import ModelRequest
 
 __all__ = ["TurnOutcome", "run_turn"]
 
@@ -26,16 +26,15 @@ class TurnOutcome:
     exchange: Exchange | None
     finish: Finished | None
     failure: Failure | None
-    usage: Usage
 
 
-async def run_turn(kit: Kit, talk: Conversation, request: ModelRequest, ledger: Ledger) -> TurnOutcome:
+async def run_turn(kit: Kit, talk: Conversation, request: ModelRequest, reply: Reply, ledger: Ledger) -> TurnOutcome:
     """Ask the model, run what it calls while it still speaks, and make the whole of it history.
 
     The nursery owns every tool of the turn, so the turn cannot end before they have. The commit is in `finally` and
-    has no checkpoint: whatever ends the turn, what was done is on record, each call with one result.
+    has no checkpoint: whatever ends the turn, what was done is on record, each call with one result. `reply` and
+    `ledger` are new, and hold what came of the turn also where this raises.
     """
-    reply = Reply(kit.model.issuer)
     failure: Failure | None = None
 
     def start(call: ToolCall | BrokenCall) -> None:  # in the receiving task: order is program order
@@ -50,5 +49,10 @@ async def run_turn(kit: Kit, talk: Conversation, request: ModelRequest, ledger: 
             # A failure is returned: raised here it would cancel the tools that are running.
             failure = await read_reply(kit, request, reply, start)
     finally:
-        exchange = talk.commit(reply, ledger.close(), kit.emit)
-    return TurnOutcome(exchange, reply.finish, failure, reply.usage)
+        exchange = _commit(kit, talk, reply, ledger)
+    return TurnOutcome(exchange, reply.finish, failure)
+
+
+@trio.lowlevel.enable_ki_protection
+def _commit(kit: Kit, talk: Conversation, reply: Reply, ledger: Ledger) -> Exchange | None:
+    return talk.commit(reply, ledger.close(), kit.emit)

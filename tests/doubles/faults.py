@@ -27,19 +27,17 @@ def _retry_after_a_call(patch: pytest.MonkeyPatch) -> None:
 
 
 def _commit_outside_finally(patch: pytest.MonkeyPatch) -> None:
-    async def run_turn(kit: Any, talk: Any, request: Any, book: Any) -> turn.TurnOutcome:
-        said = reply.Reply(kit.model.issuer)
+    async def run_turn(kit: Any, talk: Any, request: Any, said: Any, book: Any) -> turn.TurnOutcome:
         async with trio.open_nursery() as nursery:
             failure = await reply.read_reply(kit, request, said, _starter(kit, book, nursery))
         exchange = talk.commit(said, book.close(), kit.emit)
-        return turn.TurnOutcome(exchange, said.finish, failure, said.usage)
+        return turn.TurnOutcome(exchange, said.finish, failure)
 
     patch.setattr(run, "run_turn", run_turn)
 
 
 def _stream_error_in_the_nursery(patch: pytest.MonkeyPatch) -> None:
-    async def run_turn(kit: Any, talk: Any, request: Any, book: Any) -> turn.TurnOutcome:
-        said = reply.Reply(kit.model.issuer)
+    async def run_turn(kit: Any, talk: Any, request: Any, said: Any, book: Any) -> turn.TurnOutcome:
         try:
             async with trio.open_nursery() as nursery:
                 failure = await reply.read_reply(kit, request, said, _starter(kit, book, nursery))
@@ -47,7 +45,7 @@ def _stream_error_in_the_nursery(patch: pytest.MonkeyPatch) -> None:
                     raise ModelFailed(failure)
         finally:
             exchange = talk.commit(said, book.close(), kit.emit)
-        return turn.TurnOutcome(exchange, said.finish, failure, said.usage)
+        return turn.TurnOutcome(exchange, said.finish, failure)
 
     patch.setattr(run, "run_turn", run_turn)
 
