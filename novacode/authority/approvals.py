@@ -15,7 +15,10 @@ from novacode.values.events import ApprovalAsked, ApprovalClosed, Emit
 from novacode.values.ids import ApprovalId, IdSource, RunId
 from novacode.values.parts import ToolCall
 
-__all__ = ["Answer", "ApprovalDesk", "Question", "Receipt", "Scope"]
+__all__ = ["NOBODY", "Answer", "ApprovalDesk", "Question", "Receipt", "Scope"]
+
+NOBODY = "nobody"
+"""Who has decided where nobody could be asked."""
 
 
 class Receipt(enum.StrEnum):
@@ -91,7 +94,7 @@ class ApprovalDesk:
         Cancelling withdraws the question: faces are told that it is closed, and answers to it are too late.
         """
         if self._over or not self.somebody:
-            return Answer(allowed=False, by="nobody", words=_nobody(question))
+            return Answer(allowed=False, by=NOBODY, words=_nobody(question))
         entry = _Open(self._asked(question))
         approval_id = entry.asked.approval_id
         self._open[approval_id] = entry
@@ -114,17 +117,16 @@ class ApprovalDesk:
         if entry is None:
             return Receipt.UNKNOWN
         entry.answer = answer
-        self._close(known, "allow" if answer.allowed else "deny", answer.by)
         entry.answered.set()
+        self._close(known, "allow" if answer.allowed else "deny", answer.by)
         return Receipt.ACCEPTED
 
     def close(self) -> None:
         """End the desk: what is still open is withdrawn, and every later answer is stale."""
-        for approval_id in tuple(self._open):
-            entry = self._open[approval_id]
-            self._close(approval_id, "abandoned", "the run")
-            entry.answered.set()
         self._over = True
+        for approval_id, entry in tuple(self._open.items()):
+            entry.answered.set()
+            self._close(approval_id, "abandoned", "the run")
 
     def _asked(self, question: Question) -> ApprovalAsked:
         return ApprovalAsked(
@@ -144,4 +146,4 @@ class ApprovalDesk:
 
 def _nobody(question: Question) -> str:
     hint = f" {question.would_allow}" if question.would_allow else ""
-    return f"Nobody can be asked in this run, and {question.reason}.{hint}"
+    return f"nobody can be asked in this run, and {question.reason.rstrip('.')}.{hint}"

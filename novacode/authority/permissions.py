@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
+
 from novacode.authority.approvals import Scope
 from novacode.authority.policy import Mode, Policy, Verdict
 from novacode.authority.rules import Decision, parse_rule
@@ -34,12 +36,14 @@ class Permissions:
         self.policy = self.policy.with_mode(mode)
 
     def remember(self, rules: tuple[str, ...], scope: Scope) -> None:
-        """Keep `rules` as allow rules for `scope`. Raises `SettingsError` where one cannot be read or stored."""
+        """Keep `rules` as allow rules for `scope`.
+
+        Raises `SettingsError` where one cannot be read, and then keeps none; where one cannot be stored, the ones
+        before it are kept.
+        """
         if scope is Scope.ONCE:
             return
-        for text in rules:
-            source = "this session"
-            parse_rule(text, Decision.ALLOW, source)
+        for rule in tuple(parse_rule(text, Decision.ALLOW, "this session") for text in rules):
             if scope is Scope.ALWAYS and self._store is not None:
-                source = self._store(text)
-            self.policy = self.policy.with_rule(parse_rule(text, Decision.ALLOW, source))
+                rule = attrs.evolve(rule, source=self._store(rule.text))
+            self.policy = self.policy.with_rule(rule)

@@ -91,7 +91,7 @@ class Slot:
         if (result.call_id, result.name) != (self.call.id, self.call.name):
             raise RuntimeError(f"{result.name} {result.call_id} is no result of {self.call.name} {self.call.id}")
         self.result = result
-        ran_until = self._ended_at or self._clock()
+        ran_until = self._clock() if self._held is None else self._ended_at
         seconds = ran_until - self._began_at if self.began else 0.0
         self.phase = Phase.SETTLED
         self._emit(CallSettled(result, seconds))

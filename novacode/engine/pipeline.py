@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import attrs
 import trio
 
-from novacode.authority.approvals import Answer, Question
+from novacode.authority.approvals import NOBODY, Answer, Question
 from novacode.authority.hooks import HookWord
 from novacode.authority.policy import Allow, Ask, Deny
 from novacode.engine import texts
@@ -61,8 +62,8 @@ async def _steps(slot: Slot, kit: Kit) -> ToolResult:
     try:
         tool = _existing(call, kit)  # 1
         _enabled(call, kit)  # 2
-        call, word, why = await _hooked(slot, call, tool, kit)  # 3
-        effects = tool.effects(call.arguments, kit.workspace)
+        call, word, why = await _hooked(slot, call, kit)  # 3
+        effects = _effects(call, tool, kit)
         granted_by = await _permitted(slot, call, tool, effects, (word, why), kit)  # 4
         permit = Permit(call, _validated(call, tool), granted_by)  # 5
     except _Refused as no:
@@ -92,13 +93,23 @@ def _enabled(call: ToolCall, kit: Kit) -> None:
         raise _Refused(Outcome.DISABLED, texts.disabled(call.name))
 
 
-async def _hooked(slot: Slot, call: ToolCall, tool: Tool[Any], kit: Kit) -> tuple[ToolCall, HookWord, str]:
+async def _hooked(slot: Slot, call: ToolCall, kit: Kit) -> tuple[ToolCall, HookWord, str]:
     answer = await kit.hooks.pre_tool_use(call)
     if answer.word is HookWord.DENY:
         raise _Refused(Outcome.HOOK_DENIED, texts.hook_denied(answer.reason))
     if answer.call.arguments != call.arguments:
-        slot.ticket.claims = tool.claims(answer.call.arguments, kit.workspace)  # its place in the queue is kept
-    return answer.call, answer.word, answer.reason
+        # A hook may change what runs, never which call it is.
+        call = attrs.evolve(call, arguments=answer.call.arguments)
+        slot.ticket.claims = kit.tools.claims(call, kit.workspace)  # its place in the queue is kept
+    return call, answer.word, answer.reason
+
+
+def _effects(call: ToolCall, tool: Tool[Any], kit: Kit) -> Effects:
+    try:
+        return tool.effects(call.arguments, kit.workspace)
+    except Exception as error:  # noqa: BLE001 - a tool of somebody else's; what cannot be judged is not allowed
+        _validated(call, tool)
+        raise _Refused(Outcome.DENIED, texts.unjudged(error)) from None
 
 
 async def _permitted(
@@ -108,7 +119,7 @@ async def _permitted(
     word, why = hook
     verdict = kit.permissions.judge(call, effects, kit.workspace)
     if isinstance(verdict, Deny):
-        raise _Refused(Outcome.DENIED, texts.denied(verdict.reason, ""))
+        raise _Refused(Outcome.DENIED, texts.denied(verdict.reason))
     if isinstance(verdict, Allow):
         if word is not HookWord.ASK:
             return verdict.granted_by
@@ -123,7 +134,9 @@ async def _permitted(
     )
     _remember(answer, kit)
     if not answer.allowed:
-        raise _Refused(Outcome.DENIED, texts.denied(f"refused by {answer.by}", answer.words))
+        nobody = answer.by == NOBODY
+        text = texts.denied(answer.words) if nobody else texts.denied(f"refused by {answer.by}", answer.words)
+        raise _Refused(Outcome.DENIED, text)
     return answer.by
 
 
@@ -147,17 +160,19 @@ def _validated(call: ToolCall, tool: Tool[Any]) -> Any:
 async def _execute(slot: Slot, tool: Tool[Any], permit: Permit[Any], kit: Kit) -> ToolResult:
     """Run the tool. The one place where its exceptions become results; cancellation never does."""
     call = permit.call
-    limit = tool.limit(permit.args)
+    try:
+        limit = tool.limit(permit.args)
+    except Exception as error:  # noqa: BLE001 - the same as for `run`
+        return ToolResult.of(slot.call, Outcome.ERROR, texts.raised(error), began=True)
     with trio.move_on_after(math.inf if limit is None else limit):
         try:
-            output = await tool.run(permit, _context(slot, kit))
+            return _result(call, await tool.run(permit, _context(slot, kit)))
         except ToolFailed as error:
             return ToolResult.of(slot.call, Outcome.ERROR, str(error), began=True)
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the run
             return ToolResult.of(slot.call, Outcome.ERROR, texts.raised(error), began=True)
         except BaseExceptionGroup as group:
             raise _only_cancelled(group, call, kit) from None
-        return _result(call, output)
     return ToolResult.of(slot.call, Outcome.TIMEOUT, texts.timed_out(limit or 0.0, slot.output.text()), began=True)
 
 
@@ -194,6 +209,6 @@ def _only_cancelled(group: BaseExceptionGroup[BaseException], call: ToolCall, ki
     if cancelled is None or (rest is not None and not isinstance(rest, ExceptionGroup)):
         return group
     if rest is not None:
-        said = "; ".join(texts.raised(error) for error in rest.exceptions)
-        kit.emit(Notice(Level.WARNING, f"{call.name} {call.id}: {said} (while it was being cancelled)"))
+        said = f"{call.name} {call.id}, while it was being cancelled: {texts.raised(rest)}"
+        kit.emit(Notice(Level.WARNING, said))
     return cancelled

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from novacode.engine.groups import leaves_of
 from novacode.values.parts import BrokenCall
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "raised",
     "skipped",
     "timed_out",
+    "unjudged",
     "unknown_tool",
 ]
 
@@ -40,10 +42,17 @@ def hook_denied(reason: str) -> str:
     return f"A hook refused this call: {reason or 'it gave no reason'}. Nothing was executed."
 
 
-def denied(reason: str, words: str) -> str:
+def denied(reason: str, words: str = "") -> str:
     """A rule or a person said no."""
     said = f" They said: {words}" if words else ""
-    return f"Permission denied: {reason}.{said} Nothing was executed."
+    return f"Permission denied: {reason.rstrip('.')}.{said} Nothing was executed."
+
+
+def unjudged(error: Exception) -> str:
+    """The tool could not tell what the call would do, so nothing and nobody can allow it."""
+    return (
+        f"Permission denied: what this call would do could not be worked out ({_words(error)}). Nothing was executed."
+    )
 
 
 def broken(call: BrokenCall) -> str:
@@ -58,7 +67,7 @@ def timed_out(seconds: float, output: str) -> str:
 
 def raised(error: Exception) -> str:
     """The tool raised something it should not have; the type helps whoever reads the log."""
-    return f"The tool failed: {type(error).__name__}: {error}"
+    return f"The tool failed: {_words(error)}"
 
 
 def interrupted(why: str, output: str) -> str:
@@ -74,6 +83,12 @@ def never_began(why: str) -> str:
 def skipped(why: str) -> str:
     """A limit ended the run before the call began."""
     return f"Skipped: the run ended before this call could start ({why}). Nothing was executed."
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, ExceptionGroup):
+        return "; ".join(_words(leaf) for leaf in leaves_of(error))
+    return f"{type(error).__name__}: {error}"
 
 
 def _so_far(output: str) -> str:
