@@ -45,7 +45,10 @@ _KEYS: dict[str, Word] = {
 
 @attrs.frozen
 class Decision:
-    """What the person said. `words` are for the model; `rule` is what to store with `always`, as they left it."""
+    """What the person said.
+
+    `words` are for the model; `rule` is what to keep with `session` and `always`, one rule a line, as they left it.
+    """
 
     word: Word
     words: str = ""
@@ -121,9 +124,9 @@ class TerminalAsker:
     async def _rule(self, rule: str, word: Word) -> str | None:
         """Show the rule that would be kept and let the person change it. `None` takes the answer back."""
         how_long = "for this session" if word == "session" else "for good, in your settings"
-        await self._say(f"  This allows, {how_long}:  {visible(rule)}\n")
+        await self._say("\n".join([f"  This allows, {how_long}:", *(f"    {one}" for one in _rules(rule))]) + "\n")
         for _ in range(_TRIES):
-            await self._say("  Enter to accept, another rule to keep instead, or - to go back: ")
+            await self._say("  Enter to accept, or another rule to keep instead, or - to go back: ")
             line = await self._line()
             if line is None or line.strip() == "-":
                 return None
@@ -179,6 +182,11 @@ def _block(text: str) -> list[str]:
     return shown
 
 
+def _rules(rule: str) -> list[str]:
+    """Return the rules one by one, each visible: a call that touches several things can need more than one."""
+    return [visible(line) for line in rule.splitlines()]
+
+
 def _prompt(rule: str) -> str:
-    always = f"s session, a always ({visible(rule)}), " if rule else ""
+    always = f"s session, a always ({', '.join(_rules(rule))}), " if rule else ""
     return f"y once, {always}n no (words after it go to the model), q stop the run: "

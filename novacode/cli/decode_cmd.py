@@ -47,19 +47,17 @@ class _Decoding:
 def command(protocol: str, summary: bool, chunk: int, file: BinaryIO) -> None:
     """Decode FILE (or stdin), the body of a streamed reply, as the events it means.
 
-    Ends with 1 where the body is not what the protocol says; the events before that are shown all the same.
+    Where the body is not what the protocol says the events before that are shown all the same, and the exit code
+    is 1; a summary has the error in it.
     """
     decoding = _Decoding(codec_for(protocol).decoder(CallIds()))
-    out = click.get_binary_stream("stdout")
     found = decoding.events(file, chunk)
     if summary:
         events = list(found)  # to its end first: only then is it known how the decoding ended
-        out.write(json.dumps(summarise(events, decoding.error), indent=2).encode() + b"\n")
+        click.echo(json.dumps(summarise(events, decoding.error), indent=2))
     else:
         for event in found:
-            out.write(json_line(dump_event(event)))
-    out.flush()
-    if decoding.error is not None:
-        if not summary:
-            click.echo(f"novacode: {type(decoding.error).__name__}: {decoding.error}", err=True)
+            click.echo(json_line(dump_event(event)), nl=False)
+    if decoding.error is not None and not summary:
+        click.echo(f"novacode: {type(decoding.error).__name__}: {decoding.error}", err=True)
         raise SystemExit(1)

@@ -50,7 +50,7 @@ class Outlet:
         """Wait until all that was written is taken, or nobody is there to take it. A checkpoint."""
         await trio.lowlevel.checkpoint()
         while self._pending and not self.broken:
-            if not self._take_some():
+            if not self._take_some() and not self.broken:
                 await trio.lowlevel.wait_writable(self._fd)
 
     def drain_now(self) -> None:

@@ -15,7 +15,7 @@ from novacode.cli.progress import Block, Kind
 __all__ = ["Painter"]
 
 _MOST_DIFF_LINES = 200
-_STYLES = {Kind.NOTICE: "dim", Kind.WARNING: "yellow", Kind.ERROR: "bold red"}
+_STYLES = {Kind.NOTICE: "dim", Kind.WARNING: "yellow"}
 _NARROWEST = 10
 
 
@@ -69,7 +69,7 @@ class Painter:
                 return [self._call(block)]
             case Kind.DIFF:
                 return [_diff(block.text)]
-            case Kind.NOTICE | Kind.WARNING | Kind.ERROR:
+            case Kind.NOTICE | Kind.WARNING:
                 return [Text(block.text, _STYLES[block.kind])]
 
     def _call(self, block: Block) -> Text:

@@ -15,7 +15,6 @@ from novacode.values.events import CallMoved, Level, Phase, Stamped
 __all__ = ["PlainFace", "marks"]
 
 _LONGEST = 300
-_QUIET = frozenset({Kind.WARNING, Kind.ERROR})
 
 
 def marks(encoding: str) -> tuple[str, str]:
@@ -28,7 +27,7 @@ def marks(encoding: str) -> tuple[str, str]:
 
 
 class PlainFace:
-    """Writes lines to `outlet`. `quiet` leaves warnings and failures, `verbose` adds texts, diffs and all notices.
+    """Writes lines to `outlet`. `quiet` leaves warnings, `verbose` adds texts, diffs and all notices.
 
     Subscribe the object, run `run` in a task of a nursery, and call `close` when the last event has come.
     """
@@ -81,7 +80,7 @@ class PlainFace:
         self._wake.set()
 
     def _show(self, block: Block) -> None:
-        if self._quiet and block.kind not in _QUIET:
+        if self._quiet and block.kind is not Kind.WARNING:
             return
         match block.kind:
             case Kind.CALL:
@@ -91,7 +90,7 @@ class PlainFace:
             case Kind.TEXT | Kind.DIFF:
                 if self._verbose:
                     self._line(block.text.rstrip("\n"))
-            case Kind.NOTICE | Kind.WARNING | Kind.ERROR:
+            case Kind.NOTICE | Kind.WARNING:
                 self._line(f"novacode: {block.text}")
 
     def _line(self, text: str) -> None:

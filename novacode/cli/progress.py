@@ -1,7 +1,8 @@
 """What a person is told of a run, as plain data: the one reading of events that both terminal faces share. Pure.
 
 Every event gives zero or more blocks, which are final, and changes what is live: the text being written and the calls
-under way.
+under way. How a run ended is said by whoever ran it (`text_output.failure_text`), who also knows of failures that no
+event tells.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Iterator
 import attrs
 
 from novacode.cli.escape import visible
-from novacode.cli.text_output import failure_text
 from novacode.values import events
 from novacode.values.events import Level, Phase, RunEvent
 from novacode.values.ids import CallId
@@ -36,7 +36,6 @@ class Kind(enum.StrEnum):
     DIFF = "diff"
     NOTICE = "notice"
     WARNING = "warning"
-    ERROR = "error"
 
 
 @attrs.frozen
@@ -99,11 +98,9 @@ class Progress:
             case events.TurnCommitted():
                 yield from self._rest_of_text()
                 self._opened.clear()
-            case events.RunEnded() as ended:
+            case events.RunEnded():
                 yield from self._rest_of_text()
                 self.calls.clear()
-                if words := failure_text(ended):
-                    yield Block(Kind.ERROR, words, good=False)
             case _:
                 pass
 

@@ -33,7 +33,7 @@ _MOST_BLOCKS = 2000
 
 @attrs.frozen
 class Look:
-    """How to show: `quiet` leaves warnings and failures, `verbose` adds all notices. `environ` is for `TERM` and such.
+    """How to show: `quiet` leaves warnings, `verbose` adds all notices. `environ` is for `TERM` and such.
 
     `waiting_for` names what stopping waits for; it is asked at each drawing.
     """
@@ -166,5 +166,5 @@ def _call_lines(call: LiveCall, now: float, width: int) -> list[str]:
     head = f"{call.name} [{state} {seconds}s]" if seconds else f"{call.name} [{state}]"
     lines = [in_one_line(f"* {head} {call.summary}", width)]
     if call.last_line and call.phase is Phase.RUNNING:
-        lines.append(in_one_line(f"  | {call.last_line}", width))
+        lines.append(f"  {in_one_line(f'| {call.last_line}', width - 2)}")
     return lines
