@@ -74,23 +74,26 @@ class _Reader:
             return self.doubt(f"the line is {len(line)} characters long; up to {_LONGEST} are judged")
         if _ODD.search(line):
             return self.doubt("the line has control characters or blanks that cannot be seen")
-        words = plain_words(line)
-        if words is not None:
-            return self.command([], words)
-        if not line.strip():
-            return None
-        if self._parser is None:
-            return self.doubt("there is no shell parser (shfmt), so only lines of plain words can be judged")
         if self._depth >= _DEEPEST:
             return self.doubt("commands within commands are too deep")
         self._depth += 1
         try:
-            walk(self._parser(line), line.encode(), self)
-        except shfmt.SyntaxRefused as exc:
-            self.doubt(str(exc))
+            self._taken_apart(line)
         finally:
             self._depth -= 1
         return None
+
+    def _taken_apart(self, line: str) -> None:
+        words = plain_words(line)
+        if words is not None:
+            self.command([], words)
+        elif line.strip() and self._parser is None:
+            self.doubt("there is no shell parser (shfmt), so only lines of plain words can be judged")
+        elif line.strip() and self._parser is not None:
+            try:
+                walk(self._parser(line), line.encode(), self)
+            except shfmt.SyntaxRefused as exc:
+                self.doubt(str(exc))
 
     # --- what `walk` calls ---
 

@@ -49,7 +49,7 @@ class Words:
                 case "SglQuoted":
                     if part.get("Dollar"):
                         self._doubt("$'…' is read differently by sh and bash")
-                    values.append(part["Value"])
+                    values.append(part.get("Value", ""))  # left out where it is empty
                 case "DblQuoted":
                     value, sure, one = self._double(part)
                     values.append(value)
