@@ -266,7 +266,7 @@ class GroupCensus:
 
     def living(self, families: Collection[Family]) -> list[Proc]:
         """Return one stand-in for each family whose leader or group is alive."""
-        pids = [family.leader.pid for family in families if not family.poll() or _group_lives(family.leader.pid)]
+        pids = [family.leader.pid for family in families if not family.poll() or _reaped_group_lives(family.leader.pid)]
         return [Proc(pid, os.getpid(), pid, pid, start=0) for pid in pids]
 
     def left_by(self, family: Family) -> list[Proc]:
@@ -282,6 +282,14 @@ def census_of_this_system(inherited: str = "") -> Census:
     """Return the census that finds most here. `inherited` is the marker in our own environment."""
     me = proctree.read(os.getpid())
     return GroupCensus() if me is None else TreeCensus(me, inherited)
+
+
+def _reaped_group_lives(group: int) -> bool:
+    """Whether anybody is in `group`, whose leader has been reaped, when our own dead in it (we are pid 1, say) are."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+    return _group_lives(group)
 
 
 def _group_lives(group: int) -> bool:

@@ -28,16 +28,22 @@ Identity = tuple[int, int]
 
 _LONGEST = 4 << 20  # more than the kernel lets an environment or a list of children grow to in practice
 
+_TRIES = 200
+
 
 @attrs.frozen
 class Proc:
-    """One process at one moment. `gone` means it has ended and only waits to be reaped by its parent."""
+    """One process at one moment.
+
+    `name` is the kernel's for the program it runs now. `gone` means it has ended and waits to be reaped by its parent.
+    """
 
     pid: int
     parent: int
     group: int
     session: int
     start: int
+    name: bytes = b""
     gone: bool = False
     stopped: bool = False
 
@@ -57,14 +63,21 @@ def read(pid: int) -> Proc | None:
     """Return what is known of `pid`, or `None` where there is no such process."""
     data = _content(f"/proc/{pid}/stat", 4096)
     # The name may hold spaces and brackets; what follows the last bracket is plain.
-    fields = data.rpartition(b")")[2].split()
+    head, _, rest = data.rpartition(b")")
+    fields = rest.split()
     if len(fields) < 20:
         return None
     state, threads = fields[0], int(fields[17])
-    # The first thread of a process can end before the others: it shows as a zombie while the process still works.
-    gone = state in {b"Z", b"X"} and threads <= 1
     return Proc(
-        pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), gone, stopped=state in {b"T", b"t"}
+        pid,
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        session=int(fields[3]),
+        start=int(fields[19]),
+        name=head.partition(b"(")[2],
+        # The first thread of a process can end before the others: it shows as a zombie while the process still works.
+        gone=state in {b"Z", b"X"} and threads <= 1,
+        stopped=state in {b"T", b"t"},
     )
 
 
@@ -112,7 +125,7 @@ def variable(pid: int, name: str) -> str | None:
     `None` where it is not set, where the process has ended, and where it belongs to somebody else.
     """
     wanted = name.encode() + b"="
-    for entry in _content(f"/proc/{pid}/environ").split(b"\0"):
+    for entry in _environment(pid).split(b"\0"):
         if entry.startswith(wanted):
             return entry[len(wanted) :].decode("utf-8", "replace")
     return None
@@ -123,6 +136,26 @@ def command_line(pid: int, most: int = 80) -> str:
     words = _content(f"/proc/{pid}/cmdline", 4096).rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
     shown = "".join(char if char.isprintable() else " " for char in words)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def _environment(pid: int) -> bytes:
+    """Return the environment of `pid`; waits out, for some milliseconds at most, the moment in which it has none.
+
+    While the kernel replaces a program both its environment and its command line are empty. A daemon that is looked
+    at just then must not pass for one that has cleared its environment.
+    """
+    started = False
+    for _ in range(_TRIES):
+        data = _content(f"/proc/{pid}/environ")
+        if data or started:
+            return data
+        # Of a new program the command line is there first, so what is read after it is final.
+        started = bool(_content(f"/proc/{pid}/cmdline", 1))
+        proc = read(pid)
+        if proc is None or proc.gone:
+            break
+        os.sched_yield()
+    return b""
 
 
 def _below(families: dict[int, list[int]], pid: int) -> list[int]:

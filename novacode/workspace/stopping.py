@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 import attrs
@@ -67,15 +67,30 @@ class Stop:
             self._patience.cancel()
 
     async def _phase(self, number: signal.Signals, seconds: float) -> None:
-        sent: set[Identity] = set()
+        sent: dict[Identity, bytes] = {}
         pause = _SHORTEST
         with trio.move_on_after(seconds) as scope:
             self._patience = scope if number == signal.SIGTERM else None
             while self.look():
-                self._signal([proc for proc in self.living if proc.identity not in sent], number)
-                sent |= {proc.identity for proc in self.living}
+                due = self._due(sent, number)
+                self._signal(due, number)
+                sent.update((proc.identity, proc.name) for proc in due)
                 await _ends_of(self.living, pause)
                 pause = min(2 * pause, _LONGEST)
+
+    def _due(self, sent: Mapping[Identity, bytes], number: signal.Signals) -> list[Proc]:
+        """Return whom to signal now, where `sent` have been, under the names they had then.
+
+        Nobody gets a signal twice, but for who runs another program since: between fork and exec a child still has
+        the handlers of its parent, and swallows a signal that was meant for what it was about to become. And no
+        SIGTERM goes to a helper that a process starts in order to obey it (`trap 'docker compose down' TERM`): who
+        is new and has a living parent among those to be stopped.
+        """
+        due = [proc for proc in self.living if sent.get(proc.identity) != proc.name]
+        if not sent or number == signal.SIGKILL:
+            return due
+        parents = {proc.pid for proc in self.living}
+        return [proc for proc in due if proc.identity in sent or proc.parent not in parents]
 
     def _signal(self, procs: list[Proc], number: signal.Signals) -> None:
         escalating = number == signal.SIGKILL

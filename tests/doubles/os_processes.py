@@ -1,0 +1,72 @@
+"""Real processes in tests: commands with a token nobody else has, and a look at what is alive with it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import trio
+
+from novacode.values.ids import CallId
+from novacode.workspace import proctree
+from novacode.workspace.base import Command
+
+__all__ = ["Heard", "alive", "gone", "present", "shell", "unique"]
+
+_numbers = itertools.count(1)
+
+
+def unique(base: int = 3600) -> str:
+    """Return a number of seconds for `sleep`, about `base`, that no other process on this machine uses."""
+    return f"{base}.{os.getpid()}{next(_numbers):04}"
+
+
+def shell(text: str, cwd: Path = Path("/"), **more: object) -> Command:
+    """Return the command `bash -c text`."""
+    return Command(("bash", "-c", text), cwd, CallId(f"call_{next(_numbers)}"), **more)  # type: ignore[arg-type]
+
+
+def alive(token: str) -> list[str]:
+    """Return the command lines that hold `token`, of every process on the machine that is not a zombie."""
+    lines = [proctree.command_line(proc.pid, 400) for proc in proctree.everybody() if not proc.gone]
+    return [line for line in lines if token in line]
+
+
+async def present(token: str, number: int = 1) -> bool:
+    """Wait, within reason, until `number` processes with `token` are alive."""
+    for _ in range(500):
+        if len(alive(token)) >= number:
+            return True
+        await trio.sleep(0.01)
+    return False
+
+
+async def gone(token: str) -> bool:
+    """Wait, within reason, until nothing with `token` is alive."""
+    for _ in range(200):
+        if not alive(token):
+            return True
+        await trio.sleep(0.01)
+    return False
+
+
+class Heard:
+    """Takes output, and lets a test wait until a piece of text has come."""
+
+    def __init__(self) -> None:
+        self.data = b""
+        self._awaited: list[tuple[bytes, trio.Event]] = []
+
+    def __call__(self, data: bytes) -> None:
+        self.data += data
+        for text, event in self._awaited:
+            if text in self.data:
+                event.set()
+
+    async def text(self, text: bytes) -> None:
+        """Wait for `text`."""
+        event = trio.Event()
+        self._awaited.append((text, event))
+        self(b"")
+        await event.wait()
