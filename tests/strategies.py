@@ -68,7 +68,8 @@ def exchanges(draw, number):
 
 @st.composite
 def histories(draw):
-    items = [draw(users) if draw(st.booleans()) else draw(exchanges(number)) for number in range(draw(st.integers(0, 6)))]
+    length = draw(st.integers(0, 6))
+    items = [draw(users) if draw(st.booleans()) else draw(exchanges(number)) for number in range(length)]
     return History(tuple(items))
 
 

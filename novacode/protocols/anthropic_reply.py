@@ -8,7 +8,7 @@ import attrs
 
 from novacode.errors import ModelFailed, RemoteProtocolError
 from novacode.protocols import failures
-from novacode.protocols.assemble import Draft, Prose, read_arguments, string
+from novacode.protocols.assemble import Draft, Prose, number, read_arguments, string
 from novacode.protocols.decoding import BodyDecoder
 from novacode.protocols.framing import SseFramer
 from novacode.protocols.jsonio import dump_text
@@ -102,7 +102,7 @@ class AnthropicReply(BodyDecoder):
             "cache_write": usage.get("cache_creation_input_tokens"),
             "reasoning": (usage.get("output_tokens_details") or {}).get("thinking_tokens"),
         }
-        known: dict[str, JSON] = {field: number for field, number in found.items() if isinstance(number, int)}
+        known: dict[str, JSON] = {field: count for field, count in found.items() if number(count) is not None}
         self._usage = attrs.evolve(self._usage, **known)
         self._parts.usage(self._usage)
 

@@ -24,7 +24,7 @@ from novacode.values.ids import CallId, CallIds
 from novacode.values.parts import JSON, BrokenCall, Seal, ServerBlock, Text, Thinking, ToolCall
 from novacode.values.request import StopReason, Usage
 
-__all__ = ["Assembler", "Draft", "Prose", "read_arguments", "sealed", "string"]
+__all__ = ["Assembler", "Draft", "Prose", "number", "read_arguments", "sealed", "string"]
 
 
 class Prose:
@@ -240,6 +240,11 @@ def _refuse(constant: str) -> None:
 def string(value: JSON) -> str:
     """Return `value` if it is a string, else an empty one: for fields that are for show."""
     return value if isinstance(value, str) else ""
+
+
+def number(value: JSON) -> int | None:
+    """Return `value` if it is an integer, else `None`: for counts."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def sealed(seal: Seal | None, key: str) -> JSON:

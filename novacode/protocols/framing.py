@@ -113,6 +113,8 @@ class SseFramer:
                 self._name = b""
             elif line.startswith(b"data:"):
                 self._add(line[6:] if line.startswith(b"data: ") else line[5:])
+            elif line.startswith(b"event: "):
+                self._name = line[7:]
             else:
                 self._field(line)
             if self._size > self._limit:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from novacode.errors import ModelFailed, RemoteProtocolError
 from novacode.protocols import failures, jsonio
-from novacode.protocols.assemble import Draft, Prose, string
+from novacode.protocols.assemble import Draft, Prose, number, string
 from novacode.protocols.decoding import BodyDecoder
 from novacode.protocols.framing import SseFramer
 from novacode.values.events import Started
@@ -191,11 +191,11 @@ class GeminiReply(BodyDecoder):
             return
         self._parts.usage(
             Usage(
-                usage["promptTokenCount"],
-                usage.get("candidatesTokenCount"),
-                usage.get("cachedContentTokenCount"),
+                number(usage["promptTokenCount"]),
+                number(usage.get("candidatesTokenCount")),
+                number(usage.get("cachedContentTokenCount")),
                 None,
-                usage.get("thoughtsTokenCount"),
+                number(usage.get("thoughtsTokenCount")),
                 output_counts_reasoning=False,
             )
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from novacode.errors import ModelFailed, RemoteProtocolError
 from novacode.protocols import failures, jsonio
-from novacode.protocols.assemble import Prose, sealed, string
+from novacode.protocols.assemble import Prose, number, sealed, string
 from novacode.protocols.base import WireRequest
 from novacode.protocols.decoding import BodyDecoder
 from novacode.protocols.fragments import BodyHead, FragmentCache, arguments_of, fit_name, join, result_text
@@ -78,7 +78,7 @@ class OllamaReply(BodyDecoder):
     def _finish(self, message: dict[str, JSON]) -> None:
         self._leave()
         if "prompt_eval_count" in message or "eval_count" in message:
-            self._parts.usage(Usage(message.get("prompt_eval_count"), message.get("eval_count")))
+            self._parts.usage(Usage(number(message.get("prompt_eval_count")), number(message.get("eval_count"))))
         raw = string(message.get("done_reason")) or None
         stop = _STOPS.get(raw or "stop", StopReason.UNKNOWN)
         if stop is StopReason.END and self._parts.calls_ready:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 
 from novacode.errors import ModelFailed, RemoteProtocolError
 from novacode.protocols import failures, jsonio
-from novacode.protocols.assemble import Prose, string
+from novacode.protocols.assemble import Prose, number, string
 from novacode.protocols.chat_calls import ChatCalls
 from novacode.protocols.decoding import BodyDecoder
 from novacode.protocols.framing import SseFramer
@@ -210,9 +210,9 @@ def _merge_details(seal: list[dict[str, JSON]], details: list[dict[str, JSON]]) 
 
 def chat_usage(usage: dict[str, JSON]) -> Usage:
     """Return token counts from the fields Chat Completions and its imitators use."""
-    prompt, completion = _int(usage.get("prompt_tokens")), _int(usage.get("completion_tokens"))
+    prompt, completion = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))
     read_details = usage.get("prompt_tokens_details") or {}
-    reasoning = _int((usage.get("completion_tokens_details") or {}).get("reasoning_tokens"))
+    reasoning = number((usage.get("completion_tokens_details") or {}).get("reasoning_tokens"))
     cached = _first(read_details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"), usage.get("cached_tokens"))
     written = (prompt or 0) + (completion or 0)
     apart = bool(reasoning) and usage.get("total_tokens") == written + (reasoning or 0)  # xAI counts it on top
@@ -220,15 +220,11 @@ def chat_usage(usage: dict[str, JSON]) -> Usage:
         prompt,
         completion,
         cached,
-        _int(read_details.get("cache_write_tokens")),
+        number(read_details.get("cache_write_tokens")),
         reasoning,
         output_counts_reasoning=not apart,
     )
 
 
-def _int(value: JSON) -> int | None:
-    return value if isinstance(value, int) else None
-
-
 def _first(*values: JSON) -> int | None:
-    return next((value for value in values if isinstance(value, int)), None)
+    return next((value for value in values if number(value) is not None), None)

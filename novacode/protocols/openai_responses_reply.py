@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from novacode.errors import ModelFailed, RemoteProtocolError
 from novacode.protocols import failures
-from novacode.protocols.assemble import Draft, Prose, string
+from novacode.protocols.assemble import Draft, Prose, number, string
 from novacode.protocols.decoding import BodyDecoder
 from novacode.protocols.framing import SseFramer
 from novacode.protocols.jsonio import dump_text
@@ -199,11 +199,11 @@ class OpenAIResponsesReply(BodyDecoder):
             read, written = usage.get("input_tokens_details") or {}, usage.get("output_tokens_details") or {}
             self._parts.usage(
                 Usage(
-                    usage.get("input_tokens"),
-                    usage.get("output_tokens"),
-                    read.get("cached_tokens"),
-                    read.get("cache_write_tokens"),
-                    written.get("reasoning_tokens"),
+                    number(usage.get("input_tokens")),
+                    number(usage.get("output_tokens")),
+                    number(read.get("cached_tokens")),
+                    number(read.get("cache_write_tokens")),
+                    number(written.get("reasoning_tokens")),
                 )
             )
         return response

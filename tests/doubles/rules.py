@@ -6,6 +6,7 @@ provider documents or that a user of an agent has met as a 400.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,9 +14,30 @@ from typing import Any
 
 _ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 _NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
-_GEMINI_KEYS = frozenset(
-    ["type", "format", "title", "description", "nullable", "enum", "items", "maxItems", "minItems", "properties", "required", "minimum", "maximum", "minLength", "maxLength", "minProperties", "maxProperties", "pattern", "anyOf", "propertyOrdering", "default", "example"]
-)
+_GEMINI_KEYS = {
+    "type",
+    "format",
+    "title",
+    "description",
+    "nullable",
+    "enum",
+    "items",
+    "maxItems",
+    "minItems",
+    "properties",
+    "required",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minProperties",
+    "maxProperties",
+    "pattern",
+    "anyOf",
+    "propertyOrdering",
+    "default",
+    "example",
+}
 
 
 def violations(protocol: str, body: bytes | str | Mapping[str, Any]) -> list[str]:
@@ -38,38 +60,40 @@ def _no_constant(text: str) -> None:
 def _anthropic(body: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
         yield "max_tokens is required"
-    messages = body.get("messages") or []
-    if not messages or messages[0]["role"] != "user":
-        yield "the first message must be the user's"
     if json.dumps(body).count('"cache_control"') > 4:
         yield "more than four cache breakpoints"
-    seen: set[str] = set()
+    messages = body.get("messages") or []
+    yield from _alternating([message["role"] for message in messages])
+    ids = [block["id"] for message in messages for block in message["content"] if block["type"] == "tool_use"]
+    if len(set(ids)) < len(ids):
+        yield f"a tool_use id occurs twice: {ids}"
     for at, message in enumerate(messages):
-        blocks = message["content"]
-        if at and message["role"] == messages[at - 1]["role"]:
-            yield f"message {at} has the role of the one before"
-        if not blocks:
+        if not message["content"]:
             yield f"message {at} is empty"
-        uses = [block for block in blocks if block["type"] == "tool_use"]
-        for use in uses:
-            if use["id"] in seen:
-                yield f"tool_use id {use['id']} occurs twice"
-            seen.add(use["id"])
-        answers = messages[at + 1]["content"] if at + 1 < len(messages) else []
         if message["role"] == "assistant":
-            yield from _anthropic_assistant(at, blocks)
-            given = [block["tool_use_id"] for block in answers if block["type"] == "tool_result"]
-            if sorted(given) != sorted(use["id"] for use in uses):
-                yield f"message {at} has calls {[use['id'] for use in uses]} and results {given}"
+            following = messages[at + 1]["content"] if at + 1 < len(messages) else []
+            yield from _anthropic_assistant(at, message["content"], following)
         else:
             before = messages[at - 1]["content"] if at else []
-            yield from _anthropic_user(at, blocks, before)
+            yield from _anthropic_user(at, message["content"], before)
     for tool in body.get("tools") or []:
         if not _NAME.match(tool["name"]) or tool["input_schema"].get("type") != "object":
             yield f"tool {tool['name']!r} has a bad name or schema"
 
 
-def _anthropic_assistant(at: int, blocks: list[dict[str, Any]]) -> Iterator[str]:
+def _alternating(roles: list[str]) -> Iterator[str]:
+    if not roles or roles[0] != "user":
+        yield "the first message must be the user's"
+    for at, (before, role) in enumerate(itertools.pairwise(roles)):
+        if before == role:
+            yield f"message {at + 1} has the role of the one before"
+
+
+def _anthropic_assistant(at: int, blocks: list[dict[str, Any]], following: list[dict[str, Any]]) -> Iterator[str]:
+    called = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    given = [block["tool_use_id"] for block in following if block["type"] == "tool_result"]
+    if sorted(given) != sorted(called):
+        yield f"message {at} has calls {called} and results {given}"
     for block in blocks:
         yield from _anthropic_text(at, block)
         if block["type"] == "tool_use":
@@ -114,37 +138,44 @@ def _openai_chat(body: Mapping[str, Any]) -> Iterator[str]:
     open_ids: list[str] = []
     for at, message in enumerate(body.get("messages") or []):
         role = message["role"]
-        if role not in {"system", "developer", "user", "assistant", "tool"}:
-            yield f"message {at} has role {role!r}"
         if role == "tool":
-            if message["tool_call_id"] not in open_ids:
-                yield f"message {at} answers {message['tool_call_id']!r}, which is not open"
-            else:
-                open_ids.remove(message["tool_call_id"])
-            if not message.get("content"):
-                yield f"message {at}: a tool message without content"
+            yield from _chat_result(at, message, open_ids)
             continue
         if open_ids:
             yield f"message {at} comes before the results of {open_ids}"
             open_ids = []
         if role == "assistant":
-            calls = message.get("tool_calls")
-            if not calls and not message.get("content"):
-                yield f"message {at} is an assistant message without content and calls"
-            if calls is not None and not calls:
-                yield f"message {at} has an empty list of calls"
-            for call in calls or []:
-                yield from _chat_call(at, call)
-                open_ids.append(call["id"])
-            if len(set(open_ids)) != len(open_ids):
-                yield f"message {at} has one id twice: {open_ids}"
-        elif not message.get("content"):
-            yield f"message {at} is empty"
+            yield from _chat_assistant(at, message)
+            open_ids = [call["id"] for call in message.get("tool_calls") or []]
+        elif role not in {"system", "developer", "user"} or not message.get("content"):
+            yield f"message {at} is empty or has a role nobody knows: {role!r}"
     if open_ids:
         yield f"no results for {open_ids}"
     for tool in body.get("tools") or []:
         if not _NAME.match(tool["function"]["name"]):
             yield f"tool name {tool['function']['name']!r}"
+
+
+def _chat_result(at: int, message: Mapping[str, Any], open_ids: list[str]) -> Iterator[str]:
+    if message["tool_call_id"] in open_ids:
+        open_ids.remove(message["tool_call_id"])
+    else:
+        yield f"message {at} answers {message['tool_call_id']!r}, which is not open"
+    if not message.get("content"):
+        yield f"message {at}: a tool message without content"
+
+
+def _chat_assistant(at: int, message: Mapping[str, Any]) -> Iterator[str]:
+    calls = message.get("tool_calls")
+    if not calls and not message.get("content"):
+        yield f"message {at} is an assistant message without content and calls"
+    if calls is not None and not calls:
+        yield f"message {at} has an empty list of calls"
+    for call in calls or []:
+        yield from _chat_call(at, call)
+    ids = [call["id"] for call in calls or []]
+    if len(set(ids)) != len(ids):
+        yield f"message {at} has one id twice: {ids}"
 
 
 def _chat_call(at: int, call: Mapping[str, Any]) -> Iterator[str]:
@@ -175,30 +206,39 @@ def _openai_responses(body: Mapping[str, Any]) -> Iterator[str]:
         yield f"calls {called} and outputs {answered} do not pair"
     open_ids: set[str] = set()
     for at, item in enumerate(items):
-        kind = item["type"]
-        if kind == "function_call":
-            open_ids.add(item["call_id"])
-            if not _ID.match(item["call_id"]) or not _NAME.match(item["name"]):
-                yield f"item {at}: call id or name {item['call_id']!r} {item['name']!r}"
-            yield from _json_object(f"item {at}", item["arguments"])
-        elif kind == "function_call_output":
-            if item["call_id"] not in open_ids:
-                yield f"item {at} answers {item['call_id']} before it was called"
-            open_ids.discard(item["call_id"])
-            if not item["output"]:
-                yield f"item {at} has no output"
-        elif kind == "message":
-            if open_ids and item["role"] == "user":
-                yield f"item {at} comes before the outputs of {sorted(open_ids)}"
-            wanted = "output_text" if item["role"] == "assistant" else "input_"
-            if not item["content"] or not all(part["type"].startswith(wanted) for part in item["content"]):
-                yield f"item {at} has content {item['content']}"
-        elif kind == "reasoning":
-            following = items[at + 1] if at + 1 < len(items) else {"type": "nothing"}
-            if following["type"] in {"nothing", "function_call_output"} or following.get("role") == "user":
-                yield f"item {at} is reasoning that nothing follows"
-            if "summary" not in item:
-                yield f"item {at} is reasoning without its summary"
+        match item["type"]:
+            case "function_call":
+                open_ids.add(item["call_id"])
+                yield from _responses_call(at, item)
+            case "function_call_output":
+                if item["call_id"] not in open_ids or not item["output"]:
+                    yield f"item {at} answers {item['call_id']} before it was called, or with nothing"
+                open_ids.discard(item["call_id"])
+            case "message":
+                if open_ids and item["role"] == "user":
+                    yield f"item {at} comes before the outputs of {sorted(open_ids)}"
+                yield from _responses_message(at, item)
+            case "reasoning":
+                yield from _responses_reasoning(at, item, items[at + 1] if at + 1 < len(items) else None)
+
+
+def _responses_call(at: int, item: Mapping[str, Any]) -> Iterator[str]:
+    if not _ID.match(item["call_id"]) or not _NAME.match(item["name"]):
+        yield f"item {at}: call id or name {item['call_id']!r} {item['name']!r}"
+    yield from _json_object(f"item {at}", item["arguments"])
+
+
+def _responses_message(at: int, item: Mapping[str, Any]) -> Iterator[str]:
+    wanted = "output_text" if item["role"] == "assistant" else "input_"
+    if not item["content"] or not all(part["type"].startswith(wanted) for part in item["content"]):
+        yield f"item {at} has content {item['content']}"
+
+
+def _responses_reasoning(at: int, item: Mapping[str, Any], following: Mapping[str, Any] | None) -> Iterator[str]:
+    if following is None or following["type"] == "function_call_output" or following.get("role") == "user":
+        yield f"item {at} is reasoning that nothing follows"
+    if "summary" not in item:
+        yield f"item {at} is reasoning without its summary"
 
 
 # --- Gemini ---------------------------------------------------------------------------------------------------------
@@ -206,31 +246,36 @@ def _openai_responses(body: Mapping[str, Any]) -> Iterator[str]:
 
 def _gemini(body: Mapping[str, Any]) -> Iterator[str]:
     contents = body.get("contents") or []
-    if not contents or contents[0]["role"] != "user":
-        yield "the first content must be the user's"
+    yield from _alternating([content["role"] for content in contents])
     for at, content in enumerate(contents):
-        parts = content["parts"]
-        if not parts:
-            yield f"content {at} is empty"
-        if at and content["role"] == contents[at - 1]["role"]:
-            yield f"content {at} has the role of the one before"
-        for part in parts:
-            if not part or (part.get("text") == "" and "thoughtSignature" not in part):
-                yield f"content {at} has an empty part"
-        calls = [part["functionCall"] for part in parts if "functionCall" in part]
-        answers = contents[at + 1]["parts"] if at + 1 < len(contents) else []
-        given = [part["functionResponse"] for part in answers if "functionResponse" in part]
-        if content["role"] == "model" and [_key(call) for call in calls] != [_key(answer) for answer in given]:
-            yield f"content {at} has calls {calls} and answers {given}"
-        if content["role"] == "user" and at == 0 and any("functionResponse" in part for part in parts):
-            yield "content 0 answers a call that was not made"
-        for call in calls:
-            if not _NAME.match(call["name"]) or not isinstance(call["args"], dict):
-                yield f"content {at}: bad call {call}"
+        following = contents[at + 1]["parts"] if at + 1 < len(contents) else []
+        before = contents[at - 1]["parts"] if at else []
+        yield from _gemini_parts(at, content["parts"])
+        if content["role"] == "model":
+            calls = [_key(part["functionCall"]) for part in content["parts"] if "functionCall" in part]
+            given = [_key(part["functionResponse"]) for part in following if "functionResponse" in part]
+            if calls != given:
+                yield f"content {at} has calls {calls} and answers {given}"
+        elif _any(content["parts"], "functionResponse") and not _any(before, "functionCall"):
+            yield f"content {at} answers calls that were not made"
     for tools in body.get("tools") or []:
         for tool in tools["functionDeclarations"]:
-            if "parameters" in tool:
-                yield from _gemini_schema(tool["name"], tool["parameters"])
+            yield from _gemini_schema(tool["name"], tool.get("parameters") or {"type": "string"})
+
+
+def _gemini_parts(at: int, parts: list[dict[str, Any]]) -> Iterator[str]:
+    if not parts:
+        yield f"content {at} is empty"
+    for part in parts:
+        if not part or (part.get("text") == "" and "thoughtSignature" not in part):
+            yield f"content {at} has an empty part"
+        call = part.get("functionCall")
+        if call is not None and (not _NAME.match(call["name"]) or not isinstance(call["args"], dict)):
+            yield f"content {at}: bad call {call}"
+
+
+def _any(parts: list[dict[str, Any]], key: str) -> bool:
+    return any(key in part for part in parts)
 
 
 def _key(value: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -73,6 +73,12 @@ def check_order(events, error):
     assert len(finishes) == (error is None), (finishes, error)
     if finishes:
         assert events[-1] is finishes[0]
+    for event in events:
+        if isinstance(event, UsageSeen):
+            counts = [
+                getattr(event.usage, name) for name in ("input", "output", "cache_read", "cache_write", "reasoning")
+            ]
+            assert all(type(count) in {int, type(None)} for count in counts), counts
     opened, settled = {}, set()
     for event in events:
         match event:

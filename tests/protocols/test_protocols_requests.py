@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from doubles.rules import violations
-from hypothesis import given
+from hypothesis import given, settings
 from strategies import requests
 
 from novacode.protocols.anthropic import AnthropicCodec
@@ -84,6 +84,7 @@ def test_no_history_is_refused(protocol, request):
 
 
 @pytest.mark.parametrize("provider", sorted(QUIRKS))
+@settings(max_examples=20)
 @given(request=requests)
 def test_no_history_is_refused_by_any_dialect_of_chat(provider, request):
     body = json.loads(OpenAIChatCodec(quirks_for(provider)).encode(request).body)
@@ -95,6 +96,7 @@ def test_no_history_is_refused_by_any_dialect_of_chat(provider, request):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+@settings(max_examples=25)
 @given(request=requests)
 def test_a_codec_that_knows_the_history_writes_the_same_bytes(protocol, request):
     codec = codec_for(protocol)
