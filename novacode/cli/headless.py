@@ -22,6 +22,7 @@ from novacode.cli.render import Look, TerminalFace, make_face
 from novacode.cli.result import exit_code
 from novacode.cli.stdout import Stdout
 from novacode.cli.stream_json import Init
+from novacode.cli.text_output import failure_text
 from novacode.errors import NovaError
 from novacode.values.events import RunEnded
 from novacode.values.parts import JSON
@@ -119,6 +120,7 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
     async with trio.open_nursery() as nursery:
         await nursery.start(app.background)
         nursery.start_soon(output.stdout.run)
+        nursery.start_soon(output.stdout.watch)
         nursery.start_soon(face.run)
         if app.setup.somebody:
             approver = Approver(app.agent, Outlet(2, encoding), face)
@@ -128,8 +130,11 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
             outcome = await app.agent.run(wish.prompt)
         except NovaError as error:
             outcome = error
+        if isinstance(outcome, RunEnded) and (said := failure_text(outcome)):
+            face.say(said)
         face.close()
         nursery.cancel_scope.cancel()
+    output.already_shown = isinstance(face, TerminalFace)
     return outcome
 
 

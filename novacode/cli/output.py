@@ -26,12 +26,16 @@ FORMATS: Sequence[Format] = ("text", "json", "stream-json", "events")
 
 @attrs.define
 class Output:
-    """What goes to standard output. `watch` is subscribed too, and remembers what the result object needs."""
+    """What goes to standard output. `watch` is subscribed too, and remembers what the result object needs.
+
+    `already_shown` is whether a face has drawn the answer; on the same terminal it is then not printed once more.
+    """
 
     format: Format
     stdout: Stdout
     include_partial: bool = False
     watch: ResultWatch = attrs.field(factory=ResultWatch)
+    already_shown: bool = False
 
     def sinks(self, init: Init, *, canonical: bool) -> tuple[Sink, ...]:
         """Return what to subscribe. `canonical` gives events the order that does not depend on the scheduler."""
@@ -46,8 +50,9 @@ class Output:
     def finish(self, outcome: RunEnded | BaseException, session_id: str) -> None:
         """Say how it ended: there is a result object on every path, on stderr where stdout is gone."""
         if self.format == "text":
-            if isinstance(outcome, RunEnded):
-                self.stdout.write(answer_bytes(outcome, terminal=sys.stdout is not None and sys.stdout.isatty()))
+            terminal = sys.stdout is not None and sys.stdout.isatty()
+            if isinstance(outcome, RunEnded) and not (terminal and self.already_shown):
+                self.stdout.write(answer_bytes(outcome, terminal=terminal))
         elif self.format != "events" or not isinstance(outcome, RunEnded):
             line = json_line(self._result(outcome, session_id))
             self.stdout.write(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 from collections.abc import Callable
 
 import trio
@@ -40,6 +41,22 @@ class Stdout:
             self._more = trio.Event()
             await self.drain()
 
+    async def watch(self) -> None:
+        """Notice when the other side goes, also while there is nothing to write. Returns then; else waits.
+
+        A pipe without a reader is in error, which epoll reports without being asked for anything. Where there is no
+        epoll (macOS) and for files, which have no other side, it is noticed at the next write.
+        """
+        if not hasattr(select, "epoll"):
+            await trio.sleep_forever()
+        with select.epoll() as poll:
+            try:
+                poll.register(self._fd, 0)
+            except OSError:
+                await trio.sleep_forever()
+            await trio.lowlevel.wait_readable(poll.fileno())
+        self._gone()
+
     async def drain(self) -> None:
         """Wait until all of it is taken, or nobody is there to take it. A checkpoint."""
         await trio.lowlevel.checkpoint()
@@ -60,9 +77,13 @@ class Stdout:
             except BlockingIOError:
                 return False
             except OSError:  # EPIPE, EBADF, ENOSPC: there is no reader, or no room
-                self.broken = True
-                self._pending.clear()
-                self.on_broken()
+                self._gone()
             else:
                 del self._pending[:taken]
         return True
+
+    def _gone(self) -> None:
+        if not self.broken:
+            self.broken = True
+            self._pending.clear()
+            self.on_broken()
