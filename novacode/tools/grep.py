@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +11,9 @@ import attrs
 import trio
 from attrs.validators import ge, le, min_len
 
-from novacode.errors import ToolFailed
 from novacode.tools.base import Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
 from novacode.tools.encodings import detect, is_binary, mark_bad_bytes
-from novacode.tools.files import chunks, open_regular, printable
+from novacode.tools.files import load_listed, open_regular, printable
 from novacode.tools.filetool import search_summary, target
 from novacode.tools.glob import require_folder
 from novacode.tools.matches import LARGEST_SEARCHED, Matches
@@ -26,7 +25,9 @@ from novacode.workspace.paths import Workspace
 
 __all__ = ["GrepArgs", "GrepTool"]
 
+_MOST = LARGEST_SEARCHED + 1  # bytes read of a file: one more tells that there is more
 _BREATH = 20  # files between checkpoints
+_BREATH_BYTES = 100_000  # of one file that count as another file
 
 _DESCRIPTION = """Search the content of files for a regular expression (Python syntax), line by line.
 Gives `path:line:text` for matches and `path-line-text` for context, sorted by path. What git ignores, binary files
@@ -70,51 +71,44 @@ class GrepTool:
         search = compiled(args.pattern, ignore_case=args.ignore_case)
         matches = Matches(search, args.context, args.limit)
         start = ctx.workspace.resolve(args.path)
-        for seen, path in enumerate(_files(start, args)):
-            if seen % _BREATH == 0:
+        prefix = _prefix(start, args, ctx.workspace)
+        due = _BREATH  # at once, so that what is cancelled already does nothing
+        for path in _files(start, args):
+            due += 1
+            if due >= _BREATH:
+                due = 0
                 await trio.lowlevel.checkpoint()
-            data = _data_of(path) if path is not None else None
-            if path is not None and data is not None:
-                matches.cut_files += len(data) > LARGEST_SEARCHED
-                text = _text_of(data[:LARGEST_SEARCHED], search)
-                if text:
-                    await matches.look_in(printable(ctx.workspace.display(path)), text)
+            data = load_listed(f"{start}/{path}" if path else str(start), _MOST) if path is not None else None
+            if path is None or data is None:
+                continue
+            due += len(data) // _BREATH_BYTES
+            matches.cut_files += len(data) == _MOST
+            text = _text_of(data[:LARGEST_SEARCHED], search)
+            if text:
+                await matches.look_in(printable(prefix + path), text)
         return ToolOutput.of(matches.report(f"Nothing below `{args.path}` matches `{args.pattern}`."))
 
 
-def _files(start: Path, args: GrepArgs) -> Iterable[Path | None]:
+def _prefix(start: Path, args: GrepArgs, workspace: Workspace) -> str:
+    """Return what comes before a path below `start` when it is shown. Raises `ToolFailed` for what is not there."""
     try:
-        single = not start.is_dir()
+        is_file = start.exists() and not start.is_dir()
     except (OSError, ValueError):
-        single = False
-    if not single:
-        return _walked(require_folder(start, args.path), args)
-    handle, _ = open_regular(start, args.path)  # for its words about what is not there, or no file
-    os.close(handle)
-    return (start,)
-
-
-def _walked(folder: Path, args: GrepArgs) -> Iterator[Path | None]:
-    wanted = PathGlob(args.glob) if args.glob else None
-    for path in walk(folder):
-        if path is None:
-            yield None
-        elif wanted is None or wanted.fits(path):
-            yield folder / path
-
-
-def _data_of(path: Path) -> bytes | None:
-    """Return what is searched of `path`, and a byte more of a larger file; `None` where it cannot be read."""
-    try:
-        handle, _ = open_regular(path, str(path))
-    except ToolFailed:  # gone, or turned into something else, since it was listed
-        return None
-    try:
-        return b"".join(chunks(handle, LARGEST_SEARCHED + 1))
-    except OSError:
-        return None
-    finally:
+        is_file = False
+    if is_file:
+        handle, _ = open_regular(start, args.path)  # for its words about what is no regular file
         os.close(handle)
+        return workspace.display(start)
+    shown = workspace.display(require_folder(start, args.path))
+    return "" if shown == "." else f"{shown}/"
+
+
+def _files(start: Path, args: GrepArgs) -> Iterable[str | None]:
+    """Return the paths below `start` that are searched, an empty one for `start` itself; `None` to take a breath."""
+    if not start.is_dir():
+        return ("",)
+    wanted = PathGlob(args.glob) if args.glob else None
+    return (path for path in walk(start) if path is None or wanted is None or wanted.fits(path))
 
 
 def _text_of(data: bytes, search: Search) -> str:

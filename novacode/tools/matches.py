@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import trio
 
@@ -39,8 +40,10 @@ class Matches:
 
         Raises `ToolFailed` where the pattern takes too long, which no cancel could stop.
         """
-        if self._search.literal and self._search.literal not in text:
-            return
+        text = text.replace("\r\n", "\n")
+        with suppress(CpuTimeOver), cpu_limit(_PATIENCE):  # line by line it may be quick
+            if not self._search.may_be_in(text):
+                return
         lines = text.split("\n")
         if lines[-1] == "":
             lines.pop()
@@ -85,7 +88,7 @@ class Matches:
             if len(line) > _LONGEST_SEARCHED:
                 self._cut_lines += 1
                 line = line[:_LONGEST_SEARCHED]
-            if find(line.removesuffix("\r")):
+            if find(line):
                 yield at
 
     def _show(self, name: str, lines: Sequence[str], hits: Sequence[int]) -> None:
@@ -102,7 +105,7 @@ class Matches:
             self._shown += 1
 
     def _add(self, name: str, at: int, line: str, mark: str) -> None:
-        text = f"{name}{mark}{at + 1}{mark}{self._cut(line.removesuffix(chr(13)))}"
+        text = f"{name}{mark}{at + 1}{mark}{self._cut(line)}"
         self._budget -= len(text) + 1
         self._report.append(text)
 

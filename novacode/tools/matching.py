@@ -55,15 +55,15 @@ def plan(text: str, old: str, new: str, *, everywhere: bool) -> Change:
     found, how = _find(text, old, new, everywhere=everywhere)
     if not found:
         raise ToolFailed(f"`old` was not found. {describe_nearest(text, old)}")
-    if not everywhere and len(found) > 1:
-        raise ToolFailed(
-            f"`old` was found {_counted(found)} times, at {_listed(_line_numbers(text, found))}. "
-            "Give more of the text around the place you mean, or set replace_all to change every one."
-        )
     if how and len(found) > 1:
         raise ToolFailed(
             f"`old` was not found exactly; {how} it fits {len(found)} places, {_listed(_line_numbers(text, found))}. "
             "Give it exactly as it is in the file."
+        )
+    if not everywhere and len(found) > 1:
+        raise ToolFailed(
+            f"`old` was found {_counted(found)} times, at {_listed(_line_numbers(text, found))}. "
+            "Give more of the text around the place you mean, or set replace_all to change every one."
         )
     return _apply(text, found, how)
 

@@ -13,14 +13,25 @@ from novacode.errors import ToolFailed
 
 __all__ = ["Search", "compiled"]
 
+# What asks about the ends of the text, or looks around: on a line alone the answer can be another.
+_LINE_BOUND = re.compile(r"\\[ABZ]|\(\?")
 _QUANTIFIER = re.compile(r"[*+?]|\{\d*,?\d*\}")
 
 
 class Search(NamedTuple):
-    """A pattern ready to run, and a text that is in everything it matches (empty where none is known)."""
+    """A pattern ready to run on a line, and two ways to tell that a whole text has no such line.
+
+    `literal` is in everything it matches (empty where none is known). `anywhere`, searched for in a text whose lines
+    end with a newline, finds something if any line of it matches; `None` where that cannot be promised.
+    """
 
     regex: re.Pattern[str]
     literal: str
+    anywhere: re.Pattern[str] | None
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether some line of `text` may match. Takes as long as the pattern does."""
+        return self.literal in text and (self.anywhere is None or self.anywhere.search(text) is not None)
 
 
 def compiled(pattern: str, *, ignore_case: bool) -> Search:
@@ -28,7 +39,9 @@ def compiled(pattern: str, *, ignore_case: bool) -> Search:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # doubtful but valid patterns are the model's business
-            regex = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+            flags = re.IGNORECASE if ignore_case else re.NOFLAG
+            regex = re.compile(pattern, flags)
+            anywhere = None if _LINE_BOUND.search(pattern) else re.compile(pattern, flags | re.MULTILINE)
     except re.error as wrong:
         place = f" at character {wrong.pos + 1}" if wrong.pos is not None else ""
         raise ToolFailed(
@@ -38,7 +51,7 @@ def compiled(pattern: str, *, ignore_case: bool) -> Search:
     except (OverflowError, RecursionError) as wrong:
         raise ToolFailed(f"`pattern` is too large to be used: {wrong}.") from None
     # Upper and lower case are not always one to one (the Kelvin sign is a "k"), so no literal can be required then.
-    return Search(regex, "" if ignore_case or "(?" in pattern else _literal(_pieces(pattern)))
+    return Search(regex, "" if ignore_case or "(?" in pattern else _literal(_pieces(pattern)), anywhere)
 
 
 def _pieces(pattern: str) -> list[str]:

@@ -22,11 +22,11 @@ from novacode.tools.base import (
     ToolSpec,
 )
 from novacode.tools.schema import structure
+from novacode.values.events import Reaped
 from novacode.values.ids import CallId
 from novacode.values.parts import JSON, ToolCall
 from novacode.workspace.base import Command, Exit, Processes
 from novacode.workspace.paths import Workspace
-from novacode.values.events import Reaped
 
 __all__ = ["Bench", "FakeArgs", "FakeTool", "NoProcesses"]
 
