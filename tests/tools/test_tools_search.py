@@ -299,7 +299,7 @@ async def test_a_search_can_be_cancelled(bench):
 
 
 @given(
-    st.lists(st.sampled_from(["a", "b?", "^", "$", r"\b", r"\B", r"\A", r"\Z", r"\s*", "[^a]", "(?=a)", "(?!b)", "(?i)"]),
+    st.lists(st.sampled_from(["a", "b?", "^", "$", r"\b", r"\B", r"\A", r"\Z", r"\s*", "[^a]", "(?=a)", "(?!b)"]),
              min_size=1, max_size=5),
     st.text(st.sampled_from("ab \n"), max_size=14),
     st.booleans(),
