@@ -49,19 +49,32 @@ class Case:
         """Say what a deny or ask rule with a pattern could be about and cannot be seen; empty where nothing is."""
         if self.analysis is None:
             return ""
-        watched = [rule for rule in self.rules if rule.decision is not Decision.ALLOW and rule.concerns("shell")]
+        watched = self._watched()
         if not watched:
             return ""
-        text = watched[0].text
         if self.analysis.unparsed:
-            return f"{self.analysis.unparsed}, so the rule {text} cannot be checked"
+            return f"{self.analysis.unparsed}, so the rule {watched[0].text} cannot be checked"
         for command in self.analysis.commands:
             rule = next((rule for rule in watched if rule.may_match_command(command)), None)
             if rule is not None:
                 return f"`{command.text}` may turn out to be what the rule {rule.text} speaks of"
-            if command.opaque and not self._named(command):
-                return f"`{command.text}` may run what cannot be seen, so the rule {text} cannot be checked"
         return ""
+
+    def opaque(self) -> list[Need]:
+        """Return what has to be allowed by name: commands that a deny or ask rule cannot look into."""
+        watched = self._watched()
+        if self.analysis is None or not watched:
+            return []
+        reason = f"may run what cannot be seen, so the rule {watched[0].text} cannot be checked"
+        return [
+            Need(missing=f"`{command.text}` {reason}", rule=None if command.dynamic else _exact("shell", command.text))
+            for command in self.analysis.commands
+            if command.opaque and not self._named(command)
+        ]
+
+    def _watched(self) -> list[Rule]:
+        rules = (rule for rule in self.rules if rule.decision is not Decision.ALLOW)
+        return [rule for rule in rules if rule.concerns("shell")]
 
     def _named(self, command: SimpleCommand) -> bool:
         """Whether an allow rule speaks of this very command, and not of every one."""
@@ -142,7 +155,7 @@ class Case:
 
     def _line_needs(self, analysis: Analysis) -> list[Need]:
         if granted := self._allowed(lambda rule: rule.everything):
-            return [granted]
+            return [granted, *self.opaque()]
         needs = [self._command_need(command) for command in analysis.commands]
         for text in analysis.redirect_writes:
             needs += self._target_needs(text, writes=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,7 +22,7 @@ from novacode.authority.readonly import Found, judge
 from novacode.authority.readonly_git import GIT_GLOBALS
 from novacode.authority.walk import walk
 from novacode.authority.words import Assign, Word, plain_words
-from novacode.authority.wrappers import OPAQUE, Unwrapped, base_name, harmless_name, unwrap
+from novacode.authority.wrappers import OPAQUE, Unwrapped, base_name, harmless_name, unwrap, wraps
 
 __all__ = ["Parser", "analyse", "analyse_with"]
 
@@ -30,11 +31,10 @@ Parser = Callable[[str], Mapping[str, Any]]
 
 _DEEPEST = 5
 _LONGEST = 20_000
-# Tab and newline are the only control characters a shell gives a meaning; the others, and blanks that only look like
-# blanks, let what a person reads differ from what a shell does.
-_ODD = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u2064\u2066-\u206f\u3000\ufeff]"
-)
+# Tab and newline are the only control characters a shell gives a meaning; the others, blanks that only look like
+# blanks and signs without a shape let what a person reads differ from what a shell does. Lone surrogates are no text.
+_SEEN = frozenset(" \t\n")
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
 
 
 @functools.lru_cache(maxsize=1024)
@@ -72,7 +72,7 @@ class _Reader:
         """Take a line, or the text a shell within it is given."""
         if len(line) > _LONGEST:
             return self.doubt(f"the line is {len(line)} characters long; up to {_LONGEST} are judged")
-        if _ODD.search(line):
+        if any(sign not in _SEEN and unicodedata.category(sign) in _UNSEEN for sign in line):
             return self.doubt("the line has control characters or blanks that cannot be seen")
         if self._depth >= _DEEPEST:
             return self.doubt("commands within commands are too deep")
@@ -124,7 +124,13 @@ class _Reader:
             self.doubt(f"the command word {words[0].source or 'of no characters'} is not literal")
             self._add(loud, words, "its name is only known when it runs", tail=True)
             return
+        if re.match(r"[A-Za-z_]\w*=", words[0].value):
+            # `nice X=1 rm f` runs a program called `X=1`; who wrote that meant another, and so may some wrapper.
+            self.doubt(f"the command word {words[0].source} looks like an assignment")
+            self.command(assigns, words[1:], tail=tail)
         unwrapped = unwrap(words)
+        if tail and wraps(words):
+            self.doubt(f"{words[0].value} gets a command that is only known when it runs")
         if unwrapped is None:
             self._plain(loud, words, tail=tail)
         else:

@@ -29,6 +29,7 @@ SENSITIVE_NAMES = frozenset(
         ".zprofile",
         ".zshenv",
         ".zshrc",
+        "head",  # beside `config`, `objects` and `refs` it makes a folder a git repository, whose settings run programs
     }
 )
 """File names, at any depth, of the same kind; `.env` and everything that starts with `.env.` as well."""

@@ -6,12 +6,12 @@ the resolution of paths, which is what they are judged by.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 
 from novacode.authority.analysis import Analysis
-from novacode.authority.case import Case
+from novacode.authority.case import Case, Need
 from novacode.authority.modes import Mode, parse_mode
 from novacode.authority.rules import Decision, Rule
 from novacode.authority.suggest import would_allow
@@ -91,17 +91,19 @@ class Policy:
             return Ask(f"the rule {asked.text} asks ({asked.source})", rule=asked.text, source=asked.source)
         hidden = case.hidden()
         if self.mode is Mode.BYPASS and not hidden:
-            return Allow("mode bypass")
+            return _settled([Need("mode bypass"), *case.opaque()])
         unclear = hidden or (analysis.unparsed if analysis is not None else None)
-        if unclear:
-            return Ask(unclear)
-        needs = case.needs()
-        missing = [need for need in needs if need.missing]
-        if not missing:
-            used = dict.fromkeys(need.rule for need in needs if need.rule is not None)
-            return Allow(", ".join(dict.fromkeys(need.grant for need in needs)), tuple(used))
-        rules = tuple(need.rule for need in missing if need.rule is not None)
-        if len(rules) < len(missing):
-            rules = ()  # half of what is needed would not allow it, and must not be stored for nothing
-        rules = tuple(dict.fromkeys(rules))
-        return Ask("; ".join(dict.fromkeys(need.missing for need in missing)), rules, would_allow(rules))
+        return Ask(unclear) if unclear else _settled(case.needs())
+
+
+def _settled(needs: Sequence[Need]) -> Verdict:
+    """Allow where nothing is missing, else ask with the rules that would give all of it."""
+    missing = [need for need in needs if need.missing]
+    if not missing:
+        used = dict.fromkeys(need.rule for need in needs if need.rule is not None)
+        return Allow(", ".join(dict.fromkeys(need.grant for need in needs)), tuple(used))
+    rules = tuple(need.rule for need in missing if need.rule is not None)
+    if len(rules) < len(missing):
+        rules = ()  # half of what is needed would not allow it, and must not be stored for nothing
+    rules = tuple(dict.fromkeys(rules))
+    return Ask("; ".join(dict.fromkeys(need.missing for need in missing)), rules, would_allow(rules))

@@ -13,7 +13,7 @@ import attrs
 
 from novacode.authority.words import Assign, Word, names
 
-__all__ = ["OPAQUE", "Unwrapped", "base_name", "harmless_name", "unwrap"]
+__all__ = ["OPAQUE", "Unwrapped", "base_name", "harmless_name", "unwrap", "wraps"]
 
 Line = tuple[Word, ...]
 
@@ -46,6 +46,7 @@ OPAQUE = names(
 """Programs that run code given in their words, their input or elsewhere. Not those that build what a project says."""
 
 _SHELLS = names("ash bash dash ksh mksh sh zsh")
+_PARSED_SHELLS = names("bash dash sh")
 _NAME_CHANGERS = names("alias bind enable hash shopt trap unalias")
 _HARMLESS_NAMES = names(
     "CI CLICOLOR CLICOLOR_FORCE COLUMNS FORCE_COLOR LANG LANGUAGE LINES NODE_ENV NO_COLOR RUST_BACKTRACE TERM TZ"
@@ -128,7 +129,7 @@ _SIMPLE = {
     "unbuffer": _options("-p"),
     "xargs": _options(
         "-0 --null -r --no-run-if-empty -t --verbose -x --exit -p --interactive -o",
-        "-a --arg-file -d --delimiter -E -I -L -n --max-args -P --max-procs -s --max-chars --max-lines --replace",
+        "-a --arg-file -d --delimiter -E -I -L -n --max-args -P --max-procs -s --max-chars",
         tail=True,
     ),
 }
@@ -153,7 +154,33 @@ def unwrap(words: Sequence[Word]) -> Unwrapped | None:
     inner = tuple(words[start:])
     if not inner:
         return None
+    if name == "xargs":
+        inner = _filled_in(inner, _replaced(words[1:start]))
     return Unwrapped((inner,), harmless=options.harmless, tail=options.tail)
+
+
+def wraps(words: Sequence[Word]) -> bool:
+    """Whether the command of `words` would run what further words say."""
+    name = base_name(words[0].value)
+    return name in _SIMPLE or name in {"env", "eval", "find", *_SHELLS}
+
+
+def _replaced(options: Sequence[Word]) -> str:
+    """Return the text that `xargs -I` replaces in every word, empty where it replaces none."""
+    values = [word.value for word in options]
+    for index, text in enumerate(values):
+        if text == "-I":
+            return values[index + 1] if index + 1 < len(values) else ""
+        if text.startswith("-I"):
+            return text[2:]
+    return ""
+
+
+def _filled_in(words: Sequence[Word], place: str) -> Line:
+    """Return the words with those unknown that hold `place`: something else stands there when they run."""
+    if not place:
+        return tuple(words)
+    return tuple(attrs.evolve(word, known=False, single=True) if place in word.value else word for word in words)
 
 
 def _env(words: Sequence[Word]) -> Unwrapped | None:
@@ -167,6 +194,8 @@ def _env(words: Sequence[Word]) -> Unwrapped | None:
     assigns: list[Assign] = []
     while rest and "=" in rest[0].value:
         word = rest.pop(0)
+        if not word.single:
+            return Unwrapped(doubt=f"{word.source} may become a command", opaque=True)
         name, _, value = word.value.partition("=")
         assigns.append(Assign(name, Word(value, value, word.known)))
     if not rest:
@@ -182,7 +211,8 @@ def _shell(words: Sequence[Word]) -> Unwrapped | None:
         option = rest.pop(0).value
         if not option.startswith("--") and "c" in option:
             if len(rest) == 1 and rest[0].sure and not rest[0].value.startswith("-"):
-                return Unwrapped(code=(rest[0].value,), harmless=plain and option == "-c")
+                known = base_name(words[0].value) in _PARSED_SHELLS
+                return Unwrapped(code=(rest[0].value,), harmless=known and plain and option == "-c", opaque=not known)
             return Unwrapped(doubt=f"the text that {words[0].value} -c runs is not literal", opaque=True)
         plain = False
         if option in {"-o", "+o", "-O", "+O"} and rest:
@@ -214,7 +244,7 @@ def _find(words: Sequence[Word]) -> Unwrapped | None:
         while rest and rest[0].value != ";" and not (rest[0].value == "+" and command and command[-1].value == "{}"):
             command.append(rest.pop(0))
         if command:
-            inner.append(tuple(word for word in command if word.value != "{}"))
+            inner.append(_filled_in(command, "{}"))
     return Unwrapped(tuple(inner), tail=True) if inner else None
 
 

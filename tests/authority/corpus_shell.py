@@ -252,6 +252,13 @@ tree -L 2
 """,
     # Runs, writes or hides a command that the policies with rules forbid by name.
     "kkddk": r"""
+nice LANG=C rm f
+'X=1' rm f
+ls | xargs -I% rm %
+ls | xargs -I{} env rm {}
+find . -exec env rm {} \;
+find . -exec rm {}x \;
+zsh -c 'rm f'
 touch P
 touch 'P'
 /usr/bin/touch P
@@ -646,6 +653,33 @@ awkward
 """,
     # Cannot be judged: asks whatever the rules, denied in plan mode.
     "kkkdk": r"""
+nice LANG=C ls
+'X=1' ls
+find . -exec sh -c 'rm {}' \;
+ls | xargs -I{} sh -c 'rm {}'
+ls | xargs env
+ls | xargs sudo
+ls | xargs nice
+ls | xargs timeout 5
+ls | xargs command
+ls | xargs find .
+ls | xargs xargs
+ls | xargs sh -c
+ls | xargs sh -c 'ls "$0"'
+ls | xargs -I% % f
+ls | xargs -I % env % f
+ls | xargs -I{} sh -c '{}'
+ls | xargs -I{} sh -c '{} f'
+ls | xargs -I{} sudo {} f
+ls | xargs --replace rm {}
+ls | xargs -i rm {}
+find . -exec {} \;
+find . -exec env {} f \;
+find . -exec sh -c '{}' \;
+find . -exec sh -c 'echo {}' \;
+env A=$X ls
+env A=$(ls) ls
+env A=1 B=$X ls
 ((  rm f2 ) )
 LANG[0]=x ls
 if
@@ -779,6 +813,9 @@ busybox -x ls
 """,
     # Opaque: allowed by no wide rule while another rule forbids something.
     "kkkdk ": r"""
+zsh -c ls
+ksh -c 'ls'
+zsh -c 'echo =ls'
 node --check  a.js --eval x
 node --check a.js b.js
 node --check b.js
@@ -984,6 +1021,8 @@ cd src && ls > P
 """,
     # Writes that ask even where edits are accepted.
     "kkadk  ": r"""
+ls > HEAD
+ls > src/HEAD
 ls > .git/config
 ls > .git/hooks/pre-commit
 ls > src/.git/config

@@ -99,11 +99,24 @@ def test_a_parser_that_is_not_there_refuses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["touch P\r\x1b[2Kgit status", "ls\u200b -la", "ls\u00a0-la", "echo \u202e gpj", "ls\x00", "ls \x7f", "ls\u2028rm"],
+    [
+        "touch P\r\x1b[2Kgit status",
+        "ls\u200b -la",
+        "ls\u00a0-la",
+        "echo \u202e gpj",
+        "ls\x00",
+        "ls \x7f",
+        "ls\u2028rm",
+        "ls \ud800",
+    ],
 )
 def test_characters_that_cannot_be_seen_make_a_line_unparsed(line: str) -> None:
     """br 051: what a person reads and what a shell does would differ."""
     assert analyse(line).unparsed == "the line has control characters or blanks that cannot be seen"
+
+
+def test_a_lone_surrogate_makes_a_line_unparsed() -> None:
+    assert analyse("ls \ud800").unparsed is not None
 
 
 def test_long_and_deep_lines_are_unparsed() -> None:

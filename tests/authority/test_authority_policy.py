@@ -146,6 +146,15 @@ def test_a_rule_for_an_interpreter_by_name_holds_beside_a_deny_rule(workspace: W
     assert isinstance(shell(made, "python3 y.py", workspace), Ask)
 
 
+def test_what_cannot_be_looked_into_can_be_allowed_by_name(workspace: Workspace) -> None:
+    """The question that a deny rule causes beside a wide allow rule offers the way out of it."""
+    made = policy("deny shell(rm *)", "allow shell(*)")
+    verdict = shell(made, "python3 y.py", workspace)
+    assert isinstance(verdict, Ask)
+    assert [rule.text for rule in verdict.rule_to_store] == ["shell(python3 y.py)"]
+    assert isinstance(shell(made.with_rule(verdict.rule_to_store[0]), "python3 y.py", workspace), Allow)
+
+
 def test_br_047_always_stores_one_exact_rule_for_each_command(workspace: Workspace) -> None:
     """The same line passes afterwards; the verb of one of its parts is not free."""
     made = policy()
