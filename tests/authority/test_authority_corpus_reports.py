@@ -67,7 +67,8 @@ def test_br_046_options_that_write_take_a_command_out_of_the_read_only_table(tmp
     lines = [
         "find . -name '*.c' -exec touch P1 {} +", "find . -fprint P2", "find . -name x -delete", "sort -oP3 in.txt",
         "uniq in.txt P4", "sed -n 'w P5' in.txt", "sed -i s/a/b/ in.txt", "git diff --output=P6",
-        "git branch -D feature", "git -c alias.x='!touch P7' x", "rg --pre ./script x", "awk 'BEGIN{system(\"touch P8\")}'",
+        "git branch -D feature", "git -c alias.x='!touch P7' x", "rg --pre ./script x",
+        "awk 'BEGIN{system(\"touch P8\")}'",
     ]  # fmt: skip
     free = ["find . -name '*.c'", "sort in.txt", "git diff --stat"]
     assert allowed([], [*lines, *free], tmp_path) == free
