@@ -1,8 +1,8 @@
-"""Which living process belongs to which command.
+"""Which living process belongs to which command, on a system with `/proc`.
 
 A command's processes are found by their parents, by the group and session its leader began, and by the marker in
-their environment; once found, one is remembered by pid and start time. On Linux we are the subreaper of all of them,
-so a daemon that left its session and lost its parents is still below us. Without `/proc` only the group is known.
+their environment; once found, one is remembered by pid and start time. We are the subreaper of all of them, so a
+daemon that left its session and lost its parents is still below us.
 """
 
 from __future__ import annotations
@@ -11,77 +11,15 @@ import itertools
 import os
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from typing import Protocol
-
-import attrs
-import trio
 
 from novacode.workspace import proctree
 from novacode.workspace.environment import MARKER
+from novacode.workspace.family import TABLES, Census, Family
+from novacode.workspace.groups import GroupCensus, group_lives
 from novacode.workspace.proctree import Identity, Proc
 from novacode.workspace.subreaper import HERE, become
 
-__all__ = ["Census", "Family", "GroupCensus", "TreeCensus", "census_of_this_system"]
-
-_tables = itertools.count(1)  # a process may hold several tables of commands (one a session): their markers differ
-
-
-@attrs.define(eq=False)
-class Family:
-    """What one command has started. `key` is its number within its table and part of `marker`."""
-
-    key: str
-    marker: str
-    leader: trio.Process
-    known: set[Identity] = attrs.field(factory=set)
-
-    def poll(self) -> bool:
-        """Reap the leader if it has ended; returns whether it has."""
-        if self.leader.returncode is None:
-            return False
-        HERE.owned.discard(self.leader.pid)
-        return True
-
-
-class Census(Protocol):
-    """Finds the living, and reaps the dead that it comes across. Synchronous; no checkpoints."""
-
-    @property
-    def weakness(self) -> str:
-        """What cannot be found on this system, for people; empty where all can. Known after `begin`."""
-        ...
-
-    def begin(self) -> None:
-        """Get ready for the first command. Doing it again does nothing."""
-        ...
-
-    def marker(self, call: str) -> tuple[str, str]:
-        """Return the key and the marker of a new family."""
-        ...
-
-    def add(self, family: Family) -> None:
-        """Take over `family`: from now on its processes are told apart from others."""
-        ...
-
-    def forget(self, family: Family) -> None:
-        """Drop `family`, of which nothing is left."""
-        ...
-
-    def living(self, families: Collection[Family]) -> list[Proc]:
-        """Return what is alive of `families`, parents first."""
-        ...
-
-    def left_by(self, family: Family) -> list[Proc]:
-        """Return what is alive of `family`, whose leader has ended. Cheap where nothing can be."""
-        ...
-
-    def strays(self) -> list[Proc]:
-        """Return living processes that came from commands and belong to no family any more."""
-        ...
-
-    def spare(self, pid: int) -> None:
-        """Never take `pid` for a stray: somebody else in this process has started it and waits for it."""
-        ...
+__all__ = ["TreeCensus", "census_of_this_system"]
 
 
 class TreeCensus:
@@ -94,7 +32,7 @@ class TreeCensus:
         self._me = me
         # We may ourselves be below a command of another NovaCode, which has to find what we leave if we are killed.
         self._process = (f"{inherited}/" if inherited else "") + f"{me.pid}.{me.start}."
-        self._table = f"{self._process}{next(_tables)}."
+        self._table = f"{self._process}{next(TABLES)}."
         self._numbers = itertools.count(1)
         self._families: dict[str, Family] = {}
         self._not_ours: set[Identity] = set()
@@ -135,6 +73,8 @@ class TreeCensus:
 
     def living(self, families: Collection[Family]) -> list[Proc]:
         """Return what is alive of `families`; remembers all it finds, and reaps those of any family that are dead."""
+        if not families:
+            return []
         for family in self._families.values():
             family.poll()
         procs = self._procs()
@@ -159,7 +99,7 @@ class TreeCensus:
         if self._adopting:
             if not self._strange(proctree.children(os.getpid())):
                 return []
-        elif not _group_lives(family.leader.pid):
+        elif not group_lives(family.leader.pid):
             return []
         return self.living([family])
 
@@ -184,7 +124,9 @@ class TreeCensus:
     def _procs(self) -> list[Proc]:
         if self._adopting:
             return proctree.descendants(os.getpid())
-        return [proc for proc in proctree.everybody() if proc.start >= self._since and proc.pid != self._me.pid]
+        # Those without a group are the kernel's own.
+        everybody = proctree.everybody()
+        return [proc for proc in everybody if proc.start >= self._since and proc.group and proc.pid != self._me.pid]
 
     def _owners(self, procs: Iterable[Proc]) -> dict[int, Family]:
         """Return the family of each pid that has one. Children follow their parents, which come first."""
@@ -235,67 +177,7 @@ class TreeCensus:
                 os.waitpid(proc.pid, os.WNOHANG)
 
 
-class GroupCensus:
-    """The census of a system without `/proc`: a family is its process group, and what leaves the group is lost.
-
-    A family is one `Proc` with the group's number as pid and no start time, which `signals.send` takes for a group.
-    """
-
-    weakness = "this system has no /proc: a process that leaves the group of its command is not found"
-
-    def __init__(self) -> None:
-        self._table = f"{os.getpid()}.{next(_tables)}."
-        self._numbers = itertools.count(1)
-
-    def begin(self) -> None:
-        """Do nothing."""
-
-    def marker(self, call: str) -> tuple[str, str]:
-        """Return the next key and marker."""
-        key = f"{self._table}{next(self._numbers)}"
-        return key, f"{key}.{call}"
-
-    def add(self, family: Family) -> None:
-        """Do nothing: families carry all that is known."""
-
-    def forget(self, family: Family) -> None:
-        """Do nothing."""
-
-    def spare(self, pid: int) -> None:
-        """Do nothing: there are no strays."""
-
-    def living(self, families: Collection[Family]) -> list[Proc]:
-        """Return one stand-in for each family whose leader or group is alive."""
-        pids = [family.leader.pid for family in families if not family.poll() or _reaped_group_lives(family.leader.pid)]
-        return [Proc(pid, os.getpid(), pid, pid, start=0) for pid in pids]
-
-    def left_by(self, family: Family) -> list[Proc]:
-        """Return the stand-in if the group outlives its leader."""
-        return self.living([family])
-
-    def strays(self) -> list[Proc]:
-        """Return nothing: they cannot be found."""
-        return []
-
-
 def census_of_this_system(inherited: str = "") -> Census:
     """Return the census that finds most here. `inherited` is the marker in our own environment."""
     me = proctree.read(os.getpid())
     return GroupCensus() if me is None else TreeCensus(me, inherited)
-
-
-def _reaped_group_lives(group: int) -> bool:
-    """Whether anybody is in `group`, whose leader has been reaped, when our own dead in it (we are pid 1, say) are."""
-    with suppress(ChildProcessError):
-        while os.waitpid(-group, os.WNOHANG)[0]:
-            pass
-    return _group_lives(group)
-
-
-def _group_lives(group: int) -> bool:
-    """Whether anybody is in `group`. One that is full of zombies counts as empty where the system can tell (macOS)."""
-    try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True

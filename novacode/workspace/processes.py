@@ -18,8 +18,9 @@ from novacode.grace import DEFAULT, Grace, cleanup
 from novacode.values.events import Reaped
 from novacode.workspace import proctree
 from novacode.workspace.base import Command, Exit
-from novacode.workspace.census import Census, Family, census_of_this_system
+from novacode.workspace.census import census_of_this_system
 from novacode.workspace.environment import MARKER, command_environment, is_provider_key
+from novacode.workspace.family import Census, Family
 from novacode.workspace.proctree import Proc
 from novacode.workspace.pump import Pump, feed
 from novacode.workspace.starting import why_not_started

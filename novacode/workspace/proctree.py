@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from collections import deque
 
 import attrs
@@ -28,7 +29,7 @@ Identity = tuple[int, int]
 
 _LONGEST = 4 << 20  # more than the kernel lets an environment or a list of children grow to in practice
 
-_TRIES = 200
+_PATIENCE = 0.02  # seconds; a busy machine may take as long to go on with a program it is starting
 
 
 @attrs.frozen
@@ -145,7 +146,8 @@ def _environment(pid: int) -> bytes:
     at just then must not pass for one that has cleared its environment.
     """
     started = False
-    for _ in range(_TRIES):
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
         data = _content(f"/proc/{pid}/environ")
         if data or started:
             return data

@@ -75,8 +75,15 @@ class Stop:
                 due = self._due(sent, number)
                 self._signal(due, number)
                 sent.update((proc.identity, proc.name) for proc in due)
+                self._wake()
                 await _ends_of(self.living, pause)
                 pause = min(2 * pause, _LONGEST)
+
+    def _wake(self) -> None:
+        """Let stopped processes go on: until then they act on nothing but SIGKILL."""
+        for proc in self.living:
+            if proc.stopped:
+                send(proc, signal.SIGCONT)
 
     def _due(self, sent: Mapping[Identity, bytes], number: signal.Signals) -> list[Proc]:
         """Return whom to signal now, where `sent` have been, under the names they had then.
@@ -119,10 +126,7 @@ def send(proc: Proc, number: signal.Signals) -> bool:
         # The descriptor holds the process, so that what is looked at now is also what is signalled.
         if sys.platform != "linux" or not _same(proc):
             return False
-        sent = _tried(signal.pidfd_send_signal, fd, number)
-        if sent and proc.stopped and number == signal.SIGTERM:
-            _tried(signal.pidfd_send_signal, fd, signal.SIGCONT)  # a stopped process acts on nothing but SIGKILL
-        return sent
+        return _tried(signal.pidfd_send_signal, fd, number)
     finally:
         os.close(fd)
 

@@ -12,7 +12,7 @@ from doubles.os_processes import Heard, alive, gone, present, shell, unique
 
 from novacode.grace import Grace
 from novacode.workspace import census, proctree, stopping
-from novacode.workspace.census import GroupCensus
+from novacode.workspace.groups import GroupCensus
 from novacode.workspace.processes import RealProcesses
 
 GRACE = Grace(term=0.2, kill=5)
