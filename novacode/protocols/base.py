@@ -45,7 +45,11 @@ class Decoder(Protocol):
         ...
 
     def close(self) -> list[ModelEvent]:
-        """The body has ended. Returns the last events; raises `RemoteProtocolError` where it ended too early."""
+        """The body has ended. Returns the last events; raises `RemoteProtocolError` where it ended too early.
+
+        As with `feed`, events come before the error: where both are found at once, the events are returned, and
+        `error` tells the rest.
+        """
         ...
 
 

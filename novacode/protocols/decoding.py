@@ -77,7 +77,10 @@ class BodyDecoder:
                     raise
                 break  # the cut went through a message, but everything that counts had come
         if not self._parts.finished:
-            self._end()
+            try:
+                self._end()  # takes apart what messages only left behind
+            except _WRONG_SHAPE as error:
+                raise RemoteProtocolError(_unreadable(self._payload, error)) from error
 
     def _take(self, name: bytes, payload: bytes) -> None:
         """Take one message. Blank data and comments inside data are keep-alives of some gateways."""
@@ -95,10 +98,7 @@ class BodyDecoder:
                     raise TypeError("not an object")
                 self._message(name, value)
         except _WRONG_SHAPE as error:
-            shown = payload[:200].decode("utf-8", "replace")
-            raise RemoteProtocolError(
-                f"a message of the stream cannot be read ({type(error).__name__}: {error}): {shown!r}"
-            ) from error
+            raise RemoteProtocolError(_unreadable(payload, error)) from error
 
     def _message(self, name: bytes, message: dict[str, JSON]) -> None:
         """Take one message apart."""
@@ -115,3 +115,8 @@ class BodyDecoder:
     def _end(self) -> None:
         """The body has ended without the end mark: finish, or raise `RemoteProtocolError`."""
         raise NotImplementedError
+
+
+def _unreadable(payload: bytes, error: Exception) -> str:
+    shown = payload[:200].decode("utf-8", "replace")
+    return f"a message of the stream cannot be read ({type(error).__name__}: {error}): {shown!r}"

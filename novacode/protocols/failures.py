@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
-from email.utils import parsedate_to_datetime
+from datetime import UTC, datetime
 from math import isfinite
 
 import attrs
@@ -90,6 +89,8 @@ _TOO_LONG = re.compile(
     r"input length and .?max_tokens.? exceed|prompt .{0,20}too large",
     re.IGNORECASE | re.DOTALL,
 )
+_HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, (\d{2}) ([A-Z][a-z]{2}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT", re.ASCII)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _OUTPUT_CAP = re.compile(
     r"max_(completion_|output_)?tokens.{0,20}(is too large|must be|too high|at most)", re.IGNORECASE
 )
@@ -233,8 +234,13 @@ def _until(wanted: str, now: str | None) -> float | None:
 
 
 def _date(text: str) -> datetime | None:
+    """Return the moment an HTTP date names; read by hand, because `email.utils` brings sockets and chance with it."""
+    found = _HTTP_DATE.fullmatch(text.strip())
+    if found is None:
+        return None
+    day, month, year, hour, minute, second = found.groups()
     try:
-        parsed = parsedate_to_datetime(text)
+        place = _MONTHS.index(month) + 1
+        return datetime(int(year), place, int(day), int(hour), int(minute), int(second), tzinfo=UTC)
     except ValueError:
         return None
-    return parsed if parsed.tzinfo is not None else None

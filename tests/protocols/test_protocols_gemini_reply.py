@@ -157,6 +157,11 @@ def test_a_cut_answer_is_an_error():
     assert isinstance(run(g([{"text": "half"}]))[1], RemoteProtocolError)
 
 
+def test_what_is_only_looked_at_in_the_end_is_read_as_carefully():
+    body = sse(g([{"text": "x"}], "STOP"), {"candidates": [{"groundingMetadata": {"groundingChunks": 3}}]})
+    assert isinstance(decode("gemini", body)[1], RemoteProtocolError)
+
+
 def test_schemas_in_the_dialect():
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
