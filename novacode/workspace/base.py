@@ -43,8 +43,15 @@ class Exit:
 class Processes(Protocol):
     """Spawns, pumps and reaps. The only thing that signals anything."""
 
-    async def run(self, command: Command, output: Callable[[bytes], None]) -> Exit:
+    async def run(
+        self,
+        command: Command,
+        output: Callable[[bytes], None],
+        errors: Callable[[bytes], None] | None = None,
+    ) -> Exit:
         """Run `command` to its end; `output` gets stdout and stderr, in the order they came, synchronously.
+
+        With `errors`, stderr goes there instead, through a pipe of its own.
 
         Ends when the process has: a background grandchild that holds the pipe does not hold the call (its output is
         taken for a moment longer, then it is left to `sweep`). Raises `ToolFailed` where the program cannot be

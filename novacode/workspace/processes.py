@@ -55,14 +55,19 @@ class RealProcesses:
         self._tally = Tally()
         self._hurried = False
 
-    async def run(self, command: Command, output: Callable[[bytes], None]) -> Exit:
+    async def run(
+        self,
+        command: Command,
+        output: Callable[[bytes], None],
+        errors: Callable[[bytes], None] | None = None,
+    ) -> Exit:
         """Run `command` to its end; see `Processes.run`.
 
-        Where `output` raises, the command is stopped and the exception raised again.
+        Where `output` or `errors` raises, the command is stopped and the exception raised again.
         """
         for pump in self._left.values():
             pump.drain()
-        family, pump = await self._spawn(command, output)
+        family, pump = await self._spawn(command, output, errors)
         try:
             code = await self._to_its_end(family, pump, command.stdin)
         except BaseException:
@@ -116,7 +121,9 @@ class RealProcesses:
         """What could outlive a stop on this system, for people; empty where nothing can. Known after the first run."""
         return self._census.weakness
 
-    async def _spawn(self, command: Command, output: Callable[[bytes], None]) -> tuple[Family, Pump]:
+    async def _spawn(
+        self, command: Command, output: Callable[[bytes], None], errors: Callable[[bytes], None] | None
+    ) -> tuple[Family, Pump]:
         """Start `command`. Cancelled before it was started or not at all; raises `ToolFailed` where it cannot be."""
         self._census.begin()
         key, marker = self._census.marker(command.marker)
@@ -126,11 +133,13 @@ class RealProcesses:
         HERE.spawning += 1
         try:
             ends.extend(os.pipe())
+            if errors is not None:
+                ends.extend(os.pipe())
             leader = await trio.lowlevel.open_process(
                 list(command.argv),
                 stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
                 stdout=ends[1],
-                stderr=ends[1],
+                stderr=ends[-1],
                 cwd=command.cwd,
                 env=environment,
                 start_new_session=True,
@@ -147,8 +156,11 @@ class RealProcesses:
         HERE.owned.add(leader.pid)
         family = Family(key, marker, leader)
         self._census.add(family)
-        os.close(ends[1])
-        return family, Pump(ends[0], output)
+        _close(ends[1::2])
+        pipes = [(ends[0], output)]
+        if errors is not None:
+            pipes.append((ends[2], errors))
+        return family, Pump(*pipes)
 
     async def _to_its_end(self, family: Family, pump: Pump, stdin: bytes) -> int:
         """Pump until the leader has ended, and then a moment longer for what it left in between."""

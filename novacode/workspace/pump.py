@@ -1,4 +1,4 @@
-"""The pipe between a command and whoever takes its output."""
+"""The pipes between a command and whoever takes its output."""
 
 from __future__ import annotations
 
@@ -16,61 +16,78 @@ _ROOM = 1 << 20  # what a pipe may hold at most without privileges
 
 
 class Pump:
-    """Reads stdout and stderr of one command and hands them to `output`, synchronously, in the order they came.
+    """Reads the pipes of one command and hands each to its taker, synchronously, in the order the data came.
 
-    Where `output` raises, the exception is kept in `failure` and the rest is read and thrown away, so that the
-    command is not stuck on a full pipe while it is being stopped.
+    Where a taker raises, the exception is kept in `failure` and the rest is read and thrown away, so that the command
+    is not stuck on a full pipe while it is being stopped.
     """
 
-    def __init__(self, fd: int, output: Callable[[bytes], None]) -> None:
+    def __init__(self, *pipes: tuple[int, Callable[[bytes], None]]) -> None:
         self.ended = trio.Event()
         self.failure: Exception | None = None
-        self._stream = trio.lowlevel.FdStream(fd)
-        self._output = output
+        self._takers = {trio.lowlevel.FdStream(fd): output for fd, output in pipes}
+        self._open = set(self._takers)
 
     async def run(self) -> None:
-        """Read until the last holder has closed the pipe, or `output` has raised for the first time. Checkpoints."""
+        """Read until the last holder has closed each pipe, or a taker has raised for the first time. Checkpoints."""
         failed_before = self.failure is not None
-        while data := await self._stream.receive_some(CHUNK):
-            self._hand_over(data)
-            if self.failure is not None and not failed_before:
-                break
-        self.ended.set()
+        async with trio.open_nursery() as nursery:
+            for stream in tuple(self._open):
+                nursery.start_soon(self._read, stream, None if failed_before else nursery.cancel_scope)
+
+    async def _read(self, stream: trio.lowlevel.FdStream, give_up: trio.CancelScope | None) -> None:
+        while data := await stream.receive_some(CHUNK):
+            self._hand_over(stream, data)
+            if self.failure is not None and give_up is not None:
+                give_up.cancel()
+                return
+        self._at_its_end(stream)
 
     def drain(self) -> None:
-        """Hand over what the pipe holds at this moment, without waiting. No checkpoint.
+        """Hand over what the pipes hold at this moment, without waiting. No checkpoint.
 
-        All that an ended process has written is in the pipe, so none of it is lost. Bounded: others may still write.
+        All that an ended process has written is in them, so none of it is lost. Bounded: others may still write.
         """
+        for stream in tuple(self._open):
+            self._drain(stream)
+
+    def _drain(self, stream: trio.lowlevel.FdStream) -> None:
         for _ in range(_ROOM // CHUNK + 1):
             try:
-                data = os.read(self._stream.fileno(), CHUNK)
+                data = os.read(stream.fileno(), CHUNK)
             except BlockingIOError:
                 return
             if not data:
-                self.ended.set()
+                self._at_its_end(stream)
                 return
-            self._hand_over(data)
+            self._hand_over(stream, data)
 
     def hold(self) -> None:
-        """Keep the pipe open for what was left running, and throw away what it writes; see `drain`.
+        """Keep the pipes open for what was left running, and throw away what it writes; see `drain`.
 
-        Closed, it would kill a server in the background at its next line of log. Widened, it takes 1 MiB before the
-        server has to wait for somebody who drains it.
+        Closed, they would kill a server in the background at its next line of log. Widened, each takes 1 MiB before
+        the server has to wait for somebody who drains it.
         """
-        self._output = _nowhere
-        with suppress(OSError, AttributeError):  # macOS has no F_SETPIPE_SZ, and users have a quota
-            fcntl.fcntl(self._stream.fileno(), fcntl.F_SETPIPE_SZ, _ROOM)
+        for stream in self._takers:
+            self._takers[stream] = _nowhere
+            with suppress(OSError, AttributeError):  # macOS has no F_SETPIPE_SZ, and users have a quota
+                fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, _ROOM)
 
     def close(self) -> None:
-        """Close our end."""
-        self._stream.close()
+        """Close our ends."""
+        for stream in self._takers:
+            stream.close()
 
-    def _hand_over(self, data: bytes) -> None:
+    def _at_its_end(self, stream: trio.lowlevel.FdStream) -> None:
+        self._open.discard(stream)
+        if not self._open:
+            self.ended.set()
+
+    def _hand_over(self, stream: trio.lowlevel.FdStream, data: bytes) -> None:
         if self.failure is not None:
             return
         try:
-            self._output(data)
+            self._takers[stream](data)
         except Exception as exc:  # noqa: BLE001 - raised again when the command has been stopped
             self.failure = exc
 

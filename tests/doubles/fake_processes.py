@@ -21,7 +21,7 @@ class Program:
     """What a command does: says `output`, piece by piece over `seconds`, then ends with `code`.
 
     `cleanup` is how long it takes to obey SIGTERM; longer than the grace, and it has to be killed. `leaves` names
-    what it leaves running in the background.
+    what it leaves running in the background. `errors` is what it says on stderr, before anything else.
     """
 
     output: tuple[bytes, ...] = ()
@@ -29,6 +29,7 @@ class Program:
     code: int = 0
     cleanup: float = 0.0
     leaves: tuple[str, ...] = ()
+    errors: bytes = b""
 
 
 class FakeProcesses:
@@ -51,7 +52,12 @@ class FakeProcesses:
         self._stopping: dict[int, str] = {}
         self._patience: set[trio.CancelScope] = set()
 
-    async def run(self, command: Command, output: Callable[[bytes], None]) -> Exit:
+    async def run(
+        self,
+        command: Command,
+        output: Callable[[bytes], None],
+        errors: Callable[[bytes], None] | None = None,
+    ) -> Exit:
         """Do what the program of `command` says; see `Processes.run`."""
         await trio.lowlevel.checkpoint()
         text = command.argv[-1] if command.argv else ""
@@ -62,6 +68,8 @@ class FakeProcesses:
         self.commands.append(command)
         self.started.append(text)
         try:
+            if program.errors:
+                (errors or output)(program.errors)
             for piece in program.output:
                 output(piece)
                 await trio.sleep(program.seconds / len(program.output))
