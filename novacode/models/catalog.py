@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
+import pkgutil
 import re
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
 
 from novacode.errors import UsageError
 from novacode.models.providers import PROVIDERS, Provider, auth_headers, split_model
@@ -31,8 +31,10 @@ _SAME_TABLE = {"openai-responses": "openai", "azure": "openai"}
 @functools.cache
 def _table() -> Mapping[str, JSON]:
     """Read the price table; 50 KB, so only when somebody asks."""
-    file = resources.files("novacode.models") / "prices.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8"))
+    data = pkgutil.get_data("novacode.models", "prices.json")
+    assert data is not None  # it is part of the package
+    found: Mapping[str, JSON] = json.loads(data)
+    return found
 
 
 @functools.cache
