@@ -7,7 +7,7 @@ signature. Prompt caching is asked for at the end of the tools, of the system pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from novacode.protocols import failures
 from novacode.protocols.anthropic_reply import AnthropicReply
@@ -21,6 +21,8 @@ from novacode.protocols.fragments import (
     fit_id,
     fit_name,
     join,
+    messages_of,
+    neighbours,
     result_parts,
 )
 from novacode.protocols.jsonio import dump
@@ -38,6 +40,7 @@ DEFAULT_MAX_TOKENS = 16_384
 
 _CACHE = {"cache_control": {"type": "ephemeral"}}
 _CACHE_TAIL = b"," + dump(_CACHE)[1:]
+_OPENING = dump({"type": "text", "text": "Go on."})
 _VERSION = "2023-06-01"
 
 
@@ -51,15 +54,12 @@ class AnthropicCodec:
 
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
-        runs = _runs(fragment for item in self._items.of(request.history.items) for fragment in item)
-        last_user = max((at for at, (role, _) in enumerate(runs) if role == "user"), default=-1)
-        messages = []
-        for at, (role, blocks) in enumerate(runs):
-            content = b",".join(blocks)
-            if at == last_user:
-                content = content[:-1] + _CACHE_TAIL  # every block is an object, so its last byte is a brace
-            messages.append(b'{"role":"%b","content":[%b]}' % (role.encode(), content))
-        body = b'%b,"messages":[%b]}' % (self._head.of(request), b",".join(messages))
+        fragments = (fragment for item in self._items.of(request.history.items) for fragment in item)
+        runs = neighbours(fragments, _OPENING)
+        last_user = next(blocks for role, blocks in reversed(runs) if role == "user")
+        last_user[-1] = last_user[-1][:-1] + _CACHE_TAIL  # every block is an object, so its last byte is a brace
+        messages = messages_of((b'{"role":"%b","content":[' % role.encode(), blocks) for role, blocks in runs)
+        body = b"".join((self._head.of(request), b',"messages":[', *messages, b"]}"))
         return WireRequest("POST", "/v1/messages", {**HEADERS, "anthropic-version": _VERSION}, body)
 
     def decoder(self, ids: CallIds) -> AnthropicReply:
@@ -127,19 +127,6 @@ def _head(request: ModelRequest) -> bytes:
     if request.system and not request.system.isspace():
         head["system"] = [{"type": "text", "text": request.system} | _CACHE]
     return dump(head)[:-1]
-
-
-def _runs(fragments: Iterable[tuple[str, bytes]]) -> list[tuple[str, list[bytes]]]:
-    """Put neighbours of one role into one message."""
-    runs: list[tuple[str, list[bytes]]] = []
-    for role, blocks in fragments:
-        if runs and runs[-1][0] == role:
-            runs[-1][1].append(blocks)
-        else:
-            runs.append((role, [blocks]))
-    if not runs or runs[0][0] != "user":
-        runs.insert(0, ("user", [dump({"type": "text", "text": "Go on."})]))
-    return runs
 
 
 def _is_blank(part: Text | Image) -> bool:

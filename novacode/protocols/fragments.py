@@ -25,6 +25,8 @@ __all__ = [
     "fit_id",
     "fit_name",
     "join",
+    "messages_of",
+    "neighbours",
     "result_parts",
     "result_text",
 ]
@@ -72,6 +74,33 @@ class BodyHead:
         if key != self._last:
             self._last, self._bytes = key, self._encode(request)
         return self._bytes
+
+
+def messages_of(runs: Iterable[tuple[bytes, list[bytes]]]) -> list[bytes]:
+    """Return messages, each a head and the fragments of its content, as pieces to be joined once with nothing between.
+
+    A long history is megabytes: every join on the way would copy all of it once more.
+    """
+    pieces: list[bytes] = []
+    for head, fragments in runs:
+        pieces.append(b"," + head if pieces else head)
+        for at, fragment in enumerate(fragments):
+            pieces += (b",", fragment) if at else (fragment,)
+        pieces.append(b"]}")
+    return pieces
+
+
+def neighbours(fragments: Iterable[tuple[str, bytes]], opening: bytes) -> list[tuple[str, list[bytes]]]:
+    """Put neighbours of one role together, and `opening` first where the first role is not the user's."""
+    runs: list[tuple[str, list[bytes]]] = []
+    for role, fragment in fragments:
+        if runs and runs[-1][0] == role:
+            runs[-1][1].append(fragment)
+        else:
+            runs.append((role, [fragment]))
+    if not runs or runs[0][0] != "user":
+        runs.insert(0, ("user", [opening]))
+    return runs
 
 
 def join(values: Iterable[JSON]) -> bytes:

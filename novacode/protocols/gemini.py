@@ -19,6 +19,8 @@ from novacode.protocols.fragments import (
     fit_id,
     fit_name,
     join,
+    messages_of,
+    neighbours,
     result_parts,
     result_text,
 )
@@ -46,6 +48,8 @@ from novacode.values.results import Outcome, ToolResult
 
 __all__ = ["GeminiCodec"]
 
+_OPENING = dump({"text": "Go on."})
+
 
 class GeminiCodec:
     """Gemini for one conversation."""
@@ -57,17 +61,10 @@ class GeminiCodec:
 
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
-        runs: list[tuple[str, list[bytes]]] = []
-        for fragment in self._items.of(request.history.items):
-            for role, parts in fragment:
-                if runs and runs[-1][0] == role:
-                    runs[-1][1].append(parts)
-                else:
-                    runs.append((role, [parts]))
-        if not runs or runs[0][0] != "user":
-            runs.insert(0, ("user", [dump({"text": "Go on."})]))
-        contents = (b'{"role":"%b","parts":[%b]}' % (role.encode(), b",".join(parts)) for role, parts in runs)
-        body = b'%b"contents":[%b]}' % (self._head.of(request), b",".join(contents))
+        fragments = (fragment for item in self._items.of(request.history.items) for fragment in item)
+        runs = neighbours(fragments, _OPENING)
+        contents = messages_of((b'{"role":"%b","parts":[' % role.encode(), parts) for role, parts in runs)
+        body = b"".join((self._head.of(request), b'"contents":[', *contents, b"]}"))
         path = f"/v1beta/models/{request.model}:streamGenerateContent?alt=sse"
         return WireRequest("POST", path, HEADERS, body)
 

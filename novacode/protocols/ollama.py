@@ -105,7 +105,7 @@ class OllamaCodec:
         fragments = [fragment for fragment in self._items.of(request.history.items) if fragment]
         if request.system:
             fragments.insert(0, jsonio.dump({"role": "system", "content": request.system}))
-        body = b'%b,"messages":[%b]}' % (self._head.of(request), b",".join(fragments))
+        body = b"".join((self._head.of(request), b',"messages":[', b",".join(fragments), b"]}"))
         return WireRequest("POST", "/api/chat", {"content-type": "application/json"}, body)
 
     def decoder(self, ids: CallIds) -> OllamaReply:

@@ -47,7 +47,7 @@ class OpenAIChatCodec:
         fragments = [fragment for fragment in self._items.of(request.history.items) if fragment]
         if request.system:
             fragments.insert(0, dump({"role": self.quirks.system_role, "content": request.system}))
-        body = b'%b,"messages":[%b]}' % (self._head.of(request), b",".join(fragments))
+        body = b"".join((self._head.of(request), b',"messages":[', b",".join(fragments), b"]}"))
         return WireRequest("POST", "/chat/completions", HEADERS, body)
 
     def decoder(self, ids: CallIds) -> OpenAIChatReply:

@@ -55,7 +55,7 @@ class OpenAIResponsesCodec:
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
         fragments = (fragment for fragment in self._items.of(request.history.items) if fragment)
-        body = b'%b,"input":[%b]}' % (self._head.of(request), b",".join(fragments))
+        body = b"".join((self._head.of(request), b',"input":[', b",".join(fragments), b"]}"))
         return WireRequest("POST", "/responses", HEADERS, body)
 
     def decoder(self, ids: CallIds) -> OpenAIResponsesReply:

@@ -51,4 +51,6 @@ QUIRKS: Mapping[str, Quirks] = {
 def quirks_for(provider: str) -> Quirks:
     """Return the dialect of `provider`; the defaults, under its own name, where it is not known."""
     known = QUIRKS.get(provider)
-    return known if known is not None else Quirks(provider)
+    if known is not None:
+        return known
+    return Quirks(provider) if provider else Quirks()
