@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from novacode.engine.reply import Reply
 from novacode.values.events import Emit, RunBegan, TurnCommitted, UserAdded
 from novacode.values.history import Exchange, History
@@ -61,4 +63,6 @@ class Conversation:
                         break
                     pieces.append(message.text)
                     joined = False
+                case _:
+                    assert_never(item)
         return "".join(reversed(pieces))

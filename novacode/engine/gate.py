@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from pathlib import Path
+from typing import assert_never
 
 import attrs
 import trio
@@ -78,6 +79,8 @@ class Gate:
                 return True
             case Overlap.DECLARED:
                 return conflict(one, other)
+            case _:
+                assert_never(self._overlap)
 
 
 def conflict(one: Claims, other: Claims) -> bool:

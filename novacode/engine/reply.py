@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
@@ -149,7 +148,9 @@ async def read_reply(kit: Reading, request: ModelRequest, reply: Reply, start: S
     that are running. Before the first call a failed attempt is dropped and tried again, as often as `retry` says; after
     it nothing is asked for twice, so no call ever runs twice.
     """
-    for attempt in itertools.count(1):
+    attempt = 0
+    while True:
+        attempt += 1
         try:
             await _receive(kit, request, reply, start)
         except ModelFailed as failed:
@@ -162,7 +163,6 @@ async def read_reply(kit: Reading, request: ModelRequest, reply: Reply, start: S
         reply.reset()
         kit.emit(AttemptDropped(failure, attempt, delay))
         await trio.sleep(delay)
-    raise AssertionError("unreachable: counting has no end")
 
 
 async def _receive(kit: Reading, request: ModelRequest, reply: Reply, start: Start) -> None:

@@ -109,11 +109,10 @@ class Run:
                 return limit
             await self._before(step)
             kit.emit(TurnBegan(progress.turns + 1))
-            match progress.after(await self._turn(), kit.retry):
-                case Ending() as ending:
-                    return ending
-                case Step() as step:
-                    pass
+            following = progress.after(await self._turn(), kit.retry)
+            if isinstance(following, Ending):
+                return following
+            step = following
 
     async def _turn(self) -> TurnOutcome:
         self._ledger = self._new_ledger()
