@@ -115,6 +115,13 @@ class Odd:
             return ToolOutput(())
         if self.how == "exit":
             raise KeyboardInterrupt
+        if self.how == "exit in a group":
+            raise BaseExceptionGroup("g", [KeyboardInterrupt(), ValueError("boom")])
+        if self.how == "cancelled in a group":
+            try:
+                await trio.sleep_forever()
+            except trio.Cancelled as cancelled:
+                raise BaseExceptionGroup("g", [cancelled]) from None
         return None  # type: ignore[return-value]
 
 
@@ -151,13 +158,24 @@ async def test_arguments_that_cannot_be_judged_or_validated_are_invalid(autojump
     assert (await play(world)).outcome is Outcome.INVALID
 
 
-async def test_an_interrupt_out_of_a_tool_goes_through(autojump_clock: Any) -> None:
-    world = odd("exit")
+@pytest.mark.parametrize("how", ["exit", "exit in a group"])
+async def test_an_interrupt_out_of_a_tool_goes_through(how: str, autojump_clock: Any) -> None:
+    world = odd(how)
     with pytest.raises(BaseExceptionGroup) as caught:
         await world.agent.run("go")
     assert caught.group_contains(KeyboardInterrupt)
     assert results(world)["a"].outcome is Outcome.CANCELLED
     assert world.log[-1] == "run ended"
+
+
+async def test_a_cancellation_in_a_group_is_a_cancellation(autojump_clock: Any) -> None:
+    world = odd("cancelled in a group")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(world.agent.run, "go")
+        await trio.sleep(1)
+        world.agent.cancel("enough")
+    assert results(world)["a"].outcome is Outcome.CANCELLED
+    assert [notice.text for notice in world.of(Notice)] == ["cancelled: enough"]
 
 
 # --- what was refused --------------------------------------------------------------------------------------------
