@@ -52,6 +52,7 @@ TAGS: Mapping[type, str] = {
     events.CallOutput: "call_output",
     events.ApprovalAsked: "approval_asked",
     events.ApprovalClosed: "approval_closed",
+    events.HookRan: "hook_ran",
     events.CallSettled: "call_settled",
     events.TurnCommitted: "turn_committed",
     events.UserAdded: "user_added",
@@ -116,7 +117,10 @@ def load_event(data: Mapping[str, JSON]) -> RunEvent:
 
 
 def load_item(data: Mapping[str, JSON]) -> User | Exchange:
-    """Return the history item that was written as `data`; the same errors as `load_event`, and `PairingError`."""
+    """Return the history item that was written as `data`; the same errors as `load_event`.
+
+    An exchange that is not paired is a cattrs error with the `PairingError` in it.
+    """
     return cast("User | Exchange", _structure_tagged(_converter(), data, User | Exchange))
 
 
