@@ -18,6 +18,7 @@ from novacode.protocols.openai_chat import OpenAIChatCodec
 from novacode.protocols.quirks import quirks_for
 from novacode.protocols.summary import codec_for
 from novacode.values.ids import CallIds
+from novacode.workspace.simulated import Simulation, parse_simulation
 
 __all__ = ["Choice", "choose", "scripted"]
 
@@ -37,14 +38,18 @@ class Choice:
     _provider: Provider | None = None
     _base_url: str = ""
     _key: str | None = attrs.field(default=None, repr=False)
-    _path: str = ""
     _script: Script | None = None
 
+    @property
+    def simulation(self) -> Simulation:
+        """The world that a script brings along for `--simulate`; an empty one where there is none."""
+        return parse_simulation(self._script.simulate, self._script.source) if self._script else Simulation()
+
     def client(self, ids: CallIds, idle_timeout: float | None, on_time: Callable[[float], None]) -> ModelClient:
-        """Return what asks it. `on_time` is told the time of a script. Raises `InputError` for a bad script."""
+        """Return what asks it. `on_time` is told the time of a script."""
         if self._provider is None:
-            script = self._script or load_script(Path(self._path))
-            return ModelClient(AnthropicCodec(), ScriptWire(script, on_time), ids, idle_timeout)
+            assert self._script is not None, "a choice has a provider or a script"
+            return ModelClient(AnthropicCodec(), ScriptWire(self._script, on_time), ids, idle_timeout)
         # httpx is imported only where there is a network to talk to: a scripted run starts in half the time.
         from novacode.models.http import HttpWire
 
@@ -56,7 +61,8 @@ def choose(wanted: str | None, base_url: str | None, environ: Mapping[str, str])
     """Return the model that `wanted` names: `provider/model`, `script:FILE` or `demo`.
 
     Without a name it is the default model of the first provider whose key is in the environment. Raises
-    `CredentialsError` where there is no key, `UsageError` for an unknown provider, and says what to do.
+    `CredentialsError` where there is no key, `UsageError` for an unknown provider, `InputError` for a script that
+    cannot be read, and says what to do.
     """
     if wanted == "demo":
         return scripted("demo", demo_script())
@@ -64,7 +70,7 @@ def choose(wanted: str | None, base_url: str | None, environ: Mapping[str, str])
         path = wanted.removeprefix("script:")
         if not Path(path).is_file():
             raise InputError(f"the script {path!r} is not a file; --model script:FILE takes a TOML file")
-        return Choice(f"script:{Path(path).name}", "script", scripted=True, path=path)
+        return scripted(f"script:{Path(path).name}", load_script(Path(path)))
     provider, name = split_model(wanted) if wanted else _from_environment(environ)
     url = base_url or (environ.get(provider.url_env) if provider.url_env else None) or provider.base_url
     if not url:

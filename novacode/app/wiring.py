@@ -37,14 +37,16 @@ from novacode.models.client import ModelClient
 from novacode.sessions.store import Session, Store, memory_session
 from novacode.tools.base import SeenFiles
 from novacode.tools.builtin import builtin_tools
+from novacode.tools.simulated import simulated_tools
 from novacode.tools.toolset import Toolset
 from novacode.values.events import Stamped, TurnCommitted
 from novacode.values.ids import CallIds, IdSource, SessionId
 from novacode.values.request import Usage
-from novacode.workspace.base import NoSnapshots
+from novacode.workspace.base import NoSnapshots, Processes
 from novacode.workspace.environment import is_provider_key
 from novacode.workspace.paths import Workspace
 from novacode.workspace.processes import RealProcesses
+from novacode.workspace.simulated import NoProcesses, SimulatedWorld
 
 __all__ = ["App", "SessionWish", "Setup", "open_app"]
 
@@ -65,6 +67,8 @@ class SessionWish:
 class Setup:
     """What a session is made from. `somebody` is whether a person can be asked.
 
+    `simulate` puts a world in memory behind the tools: nothing real is run, read or written.
+
     `choice` is a model that was chosen already; without it the settings name one.
     """
 
@@ -78,6 +82,7 @@ class Setup:
     deterministic: bool = False
     seed: int = 0
     choice: Choice | None = None
+    simulate: bool = False
 
 
 @attrs.frozen
@@ -88,7 +93,7 @@ class App:
     choice: Choice
     session: Session
     agent: Agent
-    processes: RealProcesses
+    processes: Processes
     ladder: Ladder
     tools: Toolset
     notices: tuple[str, ...]
@@ -159,12 +164,16 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
     script_clock = ScriptClock()
     script_clock.set(loaded.last_at if deterministic else 0.0)
     clock: Callable[[], float] = script_clock if deterministic else WallClock()
+    if setup.simulate:
+        clock = trio.current_time  # of the virtual clock, which also moves with the simulated tools
     client = choice.client(CallIds(loaded.history.call_ids), settings.idle_timeout, script_clock.set)
     spill = _spill(setup, session)
-    tools = Toolset(builtin_tools(lambda line: analyse(line).read_only))
+    world = SimulatedWorld(setup.cwd, choice.simulation) if setup.simulate else None
+    tools = Toolset(simulated_tools(world, _reads_only) if world else builtin_tools(_reads_only))
     instructions = load_instructions(setup.cwd)
     keep = frozenset(settings.env_keep)
-    processes = RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep)
+    real = RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep)
+    processes: Processes = NoProcesses() if setup.simulate else real
     services = Services(
         model=client,
         tools=tools,
@@ -200,6 +209,10 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
         deterministic,
         client,
     )
+
+
+def _reads_only(line: str) -> bool:
+    return analyse(line).read_only
 
 
 def _options(setup: Setup, choice: Choice) -> AgentOptions:

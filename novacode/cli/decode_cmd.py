@@ -35,6 +35,7 @@ class _Decoding:
             while data := file.read(chunk):
                 yield from self.decoder.feed(data)
             yield from self.decoder.close()
+            self.error = self.decoder.error  # found together with the last events
         except NovaError as error:
             self.error = error
 

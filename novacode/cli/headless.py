@@ -45,6 +45,7 @@ class RunWish:
     flags: Mapping[str, JSON] = attrs.field(factory=dict)
     deterministic: bool = False
     seed: int = 0
+    simulate: bool = False
     quiet: bool = False
     verbose: bool = False
 
@@ -53,7 +54,19 @@ def run_prompt(wish: RunWish) -> int:
     """Run and return the exit code. Every failure that is not a bug ends in words, a result object and a code."""
     if wish.deterministic or _is_script(wish):
         seed_scheduler(wish.seed)
-    return trio.run(_run, wish, strict_exception_groups=True)
+    return trio.run(_run, wish, clock=_clock(wish))
+
+
+def _clock(wish: RunWish) -> trio.abc.Clock | None:
+    """Return the virtual clock for a simulation that nobody has to be waited for in; else the real one.
+
+    With a person at the terminal a virtual clock would run ahead of them: nothing else happens while they think.
+    """
+    if not wish.simulate or can_ask():
+        return None
+    from trio.testing import MockClock  # only here: a real run does not pay for importing it
+
+    return MockClock(autojump_threshold=0)
 
 
 def _is_script(wish: RunWish) -> bool:
@@ -94,6 +107,7 @@ def _setup(wish: RunWish) -> Setup:
         somebody=can_ask(),
         deterministic=wish.deterministic,
         seed=wish.seed,
+        simulate=wish.simulate,
     )
 
 

@@ -46,6 +46,7 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.option("-C", "--cwd", type=_FOLDER, default=None, metavar="DIR", help="Work there.")
 @click.option("--add-dir", type=_FOLDER, multiple=True, metavar="DIR", help="Another folder that belongs to the work.")
 @click.option("--deterministic", is_flag=True, help="The same bytes out every time; implied by script: and demo.")
+@click.option("--simulate", is_flag=True, help="A world in memory: nothing real is run, read or written.")
 @click.option("--seed", type=int, default=0, metavar="N", help="Which order of what may happen in any order.")
 @click.option("--system-prompt", metavar="TEXT", help="Instead of NovaCode's own.")
 @click.option("--append-system-prompt", metavar="TEXT")
@@ -65,6 +66,7 @@ def command(**given: Any) -> int:
         _flags(given),
         given["deterministic"],
         given["seed"],
+        given["simulate"],
         given["quiet"],
         given["verbose"],
     )
