@@ -175,7 +175,9 @@ class SimulatedWorld:
 class NoProcesses:
     """The processes of a simulated world: there are none, and none can be started."""
 
-    async def run(self, command: Command, output: Callable[[bytes], None]) -> Exit:
+    async def run(
+        self, command: Command, output: Callable[[bytes], None], errors: Callable[[bytes], None] | None = None
+    ) -> Exit:
         """Refuse: raises `ToolFailed`."""
         raise ToolFailed(f"this is a simulation; `{command.argv[0]}` is not run")
 
