@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
+
+# The same examples on every machine; with --slow new ones each time. No deadlines: they measure the machine.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("new", deadline=None, print_blob=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the slow tests too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile("new" if config.getoption("--slow") else "same")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

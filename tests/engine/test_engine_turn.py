@@ -371,3 +371,20 @@ async def test_a_turn_of_many_calls_keeps_its_order(autojump_clock: Any) -> None
     exchange = next(world.talk.history.exchanges)
     assert [result.call_id for result in exchange.results] == [f"c{n}" for n in range(300)]
     assert len(world.of(CallReady)) == len(world.of(CallSettled)) == 300
+
+
+async def test_the_commit_cannot_be_interrupted_half_way(autojump_clock: Any) -> None:
+    """Settling what is left and growing the history are one step, also for a `KeyboardInterrupt`."""
+    world = World([[call("a", "work", 1, takes=9), TOOL_USE]])
+    protected: list[tuple[str, bool]] = []
+
+    def on(stamped: Any) -> None:
+        if isinstance(stamped.event, TurnCommitted | CallSettled | TurnBegan):
+            protected.append((type(stamped.event).__name__, trio.lowlevel.currently_ki_protected()))
+
+    world.bus.subscribe(on)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(world.agent.run, "go")
+        await trio.sleep(1)
+        world.agent.cancel("enough")
+    assert protected == [("TurnBegan", False), ("CallSettled", True), ("TurnCommitted", True)]

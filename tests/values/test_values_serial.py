@@ -132,8 +132,11 @@ _CLASSES = sorted(get_args(RunEvent), key=lambda cls: cls.__name__)
 
 _PLAIN = {
     "int": st.integers(0, 9),
+    "float": _seconds,
+    "bool": st.booleans(),
     "str": _text,
     "CallId": _ids,
+    "CallId | None": st.none() | _ids,
     "ApprovalId": _ids,
     "Level": st.sampled_from(events.Level),
 }
