@@ -44,7 +44,7 @@ def hook_denied(reason: str) -> str:
 
 def denied(reason: str, words: str = "") -> str:
     """A rule or a person said no."""
-    said = f" They said: {words}" if words else ""
+    said = f' They said: "{words}".' if words else ""
     return f"Permission denied: {reason.rstrip('.')}.{said} Nothing was executed."
 
 

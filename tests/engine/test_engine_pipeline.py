@@ -233,7 +233,7 @@ async def test_a_person_denies_in_their_words(autojump_clock: Any) -> None:
     world = one("asks")
     answer_with(world, Answer(allowed=False, by="you", words="use the other file"))
     text = await refused(world, Outcome.DENIED, ["pre"])
-    assert text == "Permission denied: refused by you. They said: use the other file Nothing was executed."
+    assert text == 'Permission denied: refused by you. They said: "use the other file". Nothing was executed.'
     assert phases(world, "a") == [Phase.SUBMITTED, Phase.AUTHORISING, Phase.ASKING]
 
 
