@@ -7,6 +7,7 @@ it happens.
 
 from __future__ import annotations
 
+import codecs
 import math
 from typing import Any
 
@@ -28,7 +29,7 @@ from novacode.values.results import Outcome, ToolResult
 
 __all__ = ["process"]
 
-_LIVE = 8_192  # bytes of one chunk of output that are shown to people; the result is clipped by the tool
+_LIVE = 8_192  # characters of one chunk of output that are shown to people; the result is clipped by the tool
 
 
 class _Refused(Exception):
@@ -178,10 +179,12 @@ async def _execute(slot: Slot, tool: Tool[Any], permit: Permit[Any], kit: Kit) -
 
 def _context(slot: Slot, kit: Kit) -> ToolContext:
     call = slot.call
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may lie across two chunks
 
     def output(data: bytes) -> None:
         slot.output.feed(data)
-        kit.emit(CallOutput(call.id, call.name, data[-_LIVE:].decode("utf-8", "replace")))
+        if text := decoder.decode(data)[-_LIVE:]:
+            kit.emit(CallOutput(call.id, call.name, text))
 
     return ToolContext(call.id, kit.workspace, kit.processes, kit.seen, output, kit.spill)
 

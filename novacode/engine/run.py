@@ -109,7 +109,7 @@ class Run:
                 return limit
             await self._before(step)
             kit.emit(TurnBegan(progress.turns + 1))
-            following = progress.after(await self._turn(), kit.retry)
+            following = progress.after(await self._turn())
             if isinstance(following, Ending):
                 return following
             step = following
@@ -127,7 +127,7 @@ class Run:
 
     async def _before(self, step: Step) -> None:
         if step.delay is not None:
-            text = f"the response broke off; going on from what came in {step.delay:g} s"
+            text = f"the response broke off ({step.why}); going on from what came in {step.delay:.3g} s"
             self.kit.emit(Notice(Level.WARNING, text))
             await trio.sleep(step.delay)
         if step.nudge:
@@ -139,6 +139,8 @@ class Run:
     def _stopped(self) -> Ending:
         reason = self.kit.stopping.reason
         if reason is None:
+            late = trio.current_time() - self.kit.stopping.scope.deadline
+            self._stop_asked_at = self.kit.clock() - late  # nobody asked; the deadline did, when it passed
             return Ending(RunStatus.LIMIT, "max_seconds", f"the limit of {self._limits.max_seconds:g} s is reached")
         return Ending(RunStatus.CANCELLED, reason, f"cancelled: {reason}")
 

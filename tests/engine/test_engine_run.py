@@ -21,6 +21,7 @@ from novacode.values.events import (
     ApprovalAsked,
     ApprovalClosed,
     CallMoved,
+    CallOutput,
     CallSettled,
     Level,
     Notice,
@@ -536,3 +537,29 @@ async def test_an_agent_at_rest_takes_a_failing_journal_calmly() -> None:
     world.bus.emitter("s-r0")(TextDelta(0, "x"))  # type: ignore[arg-type]
     assert str(world.bus.failure) == "disk full"
     assert world.of(TurnBegan) == []
+
+
+async def test_what_a_limit_cost_is_counted_from_the_deadline(autojump_clock: Any) -> None:
+    """Nobody asked for this stop; `ms` still is the time from the moment it was due until everything was quiet."""
+    replies = [[call("a", "work", 1, takes=9, cleanup=2), TOOL_USE], DONE]
+    world = World(replies, limits=Limits(max_seconds=3))
+    ended = await world.agent.run("go")
+    assert (ended.reason, ended.reaped) == ("max_seconds", Reaped(tasks=1, ms=2500))  # clean-up 2 s, sweep 0.5 s
+
+
+async def test_live_output_is_decoded_as_one_stream(autojump_clock: Any) -> None:
+    """A character that lies across two chunks is shown once, whole."""
+    world = World([[call("a", "work", 1, prints="\u00e9!"), TOOL_USE], DONE])
+    tool = world.tools[0]
+    whole = tool.run
+
+    async def in_halves(permit: Any, ctx: Any) -> Any:
+        def output(data: bytes) -> None:
+            for byte in data:
+                ctx.output(bytes([byte]))
+
+        return await whole(permit, attrs.evolve(ctx, output=output))
+
+    tool.run = in_halves  # type: ignore[method-assign]
+    await world.agent.run("go")
+    assert [event.text for event in world.of(CallOutput)] == ["\u00e9", "!"]
