@@ -21,6 +21,7 @@ __all__ = ["EventsJson"]
 _PHASES = {phase: place for place, phase in enumerate(Phase)}
 _ASKING = _PHASES[Phase.ASKING]
 _OUTPUT = _PHASES[Phase.RUNNING]
+_HOOKS = {"PreToolUse": _PHASES[Phase.AUTHORISING], "Notification": _ASKING}
 
 
 class EventsJson:
@@ -66,6 +67,8 @@ class _Canonical:
                 self._order.append(call.id)
             case events.TurnCommitted() | events.TurnBegan() | events.RunEnded():
                 yield from self._release()
+            case events.HookRan():
+                stamped = attrs.evolve(stamped, event=_untimed(event))
             case _:
                 pass
         yield self._numbered(stamped)
@@ -104,6 +107,8 @@ def _in_order(held: list[Stamped]) -> list[Stamped]:
                 output.append(stamped)
             case events.ApprovalAsked() | events.ApprovalClosed():
                 rest.append((_ASKING, stamped))
+            case events.HookRan() as ran:
+                rest.append((_HOOKS.get(ran.event, len(_PHASES)), attrs.evolve(stamped, event=_untimed(ran))))
             case _:
                 rest.append((len(_PHASES), stamped))
     placed = [(_PHASES[phase], stamped) for phase, stamped in moves.items()]
@@ -118,6 +123,11 @@ def _joined(output: list[Stamped]) -> Stamped:
     return attrs.evolve(output[-1], event=whole)
 
 
+def _untimed(ran: events.HookRan) -> events.HookRan:
+    """Take the time away: a hook is a real process, and runs on no script's clock."""
+    return attrs.evolve(ran, seconds=0.0)
+
+
 def _owner(event: RunEvent) -> CallId | None:
     """Return the call that `event` is a doing of."""
     match event:
@@ -127,6 +137,8 @@ def _owner(event: RunEvent) -> CallId | None:
             return event.call.id
         case events.CallSettled():
             return event.result.call_id
+        case events.HookRan(call_id=call_id):
+            return call_id
         case _:
             return None
 

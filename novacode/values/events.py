@@ -31,6 +31,7 @@ __all__ = [
     "CallSettled",
     "Emit",
     "Finished",
+    "HookRan",
     "Level",
     "ModelEvent",
     "Notice",
@@ -280,6 +281,23 @@ class ApprovalClosed:
 
 
 @attrs.frozen
+class HookRan:
+    """A hook has run, for `event` (`PreToolUse` and so on); about the call, where `call_id` and `name` are set.
+
+    `command` is what was run, or the name of a hook in this process. `seconds` is by the run's clock. `outcome` is
+    what came of it: `pass`, `allow`, `ask`, `deny`, `rewrite`, `failed`, `timeout` or `cancelled`; `reason` its words.
+    """
+
+    event: str
+    command: str
+    seconds: float
+    outcome: str
+    call_id: CallId | None = None
+    name: str = ""
+    reason: str = ""
+
+
+@attrs.frozen
 class CallSettled:
     """A call has its one result. `seconds` is the time its tool ran, by the run's clock."""
 
@@ -328,6 +346,7 @@ RunEvent = (
     | CallOutput
     | ApprovalAsked
     | ApprovalClosed
+    | HookRan
     | CallSettled
     | TurnCommitted
     | UserAdded
