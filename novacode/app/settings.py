@@ -50,6 +50,7 @@ class Settings:
     overlap: str = "declared"
     idle_timeout: float = 300.0
     retries: int = 8
+    stream_retries: int = 5
     env_keep: tuple[str, ...] = ()
     env_set: Mapping[str, str] = attrs.field(factory=dict)
     system_prompt: str | None = None

@@ -116,6 +116,7 @@ KEYS: Mapping[str, Key] = {
     "overlap": Key(_overlap, "declared, all or none"),
     "idle_timeout": Key(_positive, "a number of seconds greater than 0"),
     "retries": Key(_whole(0), "a whole number of 0 or more"),
+    "stream_retries": Key(_whole(0), "a whole number of 0 or more"),
     "env.keep": Key(_texts, "a list of names of environment variables", needs_trust=True, adds_up=True),
     "env.set": Key(_table_of_texts, "a table of names and texts", needs_trust=True),
     "system_prompt": Key(_text, "a text"),

@@ -30,8 +30,9 @@ from novacode.engine.conversation import Conversation
 from novacode.engine.gate import Overlap
 from novacode.engine.kit import Services
 from novacode.engine.limits import Limits
+from novacode.engine.patience import Retry
 from novacode.engine.prompt import Prompt, requests
-from novacode.models import backoff
+from novacode.models.backoff import GiveUp, RetryLimits, Stage, Wait, decide
 from novacode.models.catalog import cost_usd
 from novacode.models.client import ModelClient
 from novacode.sessions.store import Session, Store, memory_session
@@ -40,6 +41,7 @@ from novacode.tools.builtin import builtin_tools
 from novacode.tools.simulated import simulated_tools
 from novacode.tools.toolset import Toolset
 from novacode.values.events import Stamped, TurnCommitted
+from novacode.values.failure import Failure
 from novacode.values.ids import CallIds, IdSource, SessionId
 from novacode.values.request import Usage
 from novacode.workspace.base import NoSnapshots, Processes
@@ -244,10 +246,14 @@ def _prompt(setup: Setup, instructions: str) -> Prompt:
     return Prompt(str(setup.cwd), sys.platform, instructions, settings.system_prompt, settings.append_system_prompt)
 
 
-def _retry(settings: Settings, seed: int | None) -> Callable[[int, object], float | None]:
+def _retry(settings: Settings, seed: int | None) -> Retry:
     chance = random.Random(seed)
-    limits = backoff.RetryLimits(attempts=settings.retries + 1)
-    return lambda attempt, failure: backoff.delay(attempt, failure, chance.random(), limits)  # type: ignore[arg-type]
+    limits = RetryLimits(settings.retries, settings.stream_retries)
+
+    def retry(stage: Stage, times: int, failure: Failure) -> Wait | GiveUp:
+        return decide(stage, times, failure, chance.random(), limits)
+
+    return retry
 
 
 def _spill(setup: Setup, session: Session) -> Path:

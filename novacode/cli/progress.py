@@ -144,7 +144,7 @@ class Progress:
         self.text, self._shown = "", False
         why = visible(dropped.failure.message)
         yield Block(
-            Kind.WARNING, f"the model failed ({dropped.failure.kind}: {why}).{void} Again in {dropped.delay:g} s."
+            Kind.WARNING, f"the model failed ({dropped.failure.kind}: {why}).{void} Again in {dropped.delay:.3g} s."
         )
 
 

@@ -12,7 +12,8 @@ from novacode.authority.hooks import Hooks
 from novacode.authority.permissions import Permissions
 from novacode.engine.gate import Gate
 from novacode.engine.ledger import Stopping
-from novacode.engine.reply import Model, Retry
+from novacode.engine.patience import Patience, Retry
+from novacode.engine.reply import Model
 from novacode.tools.base import SeenFiles
 from novacode.tools.toolset import Toolset
 from novacode.values.events import Emit
@@ -50,6 +51,7 @@ class Kit(Services):
     desk: ApprovalDesk
     gate: Gate
     stopping: Stopping
+    patience: Patience = attrs.field(default=attrs.Factory(lambda kit: Patience(kit.retry), takes_self=True))
 
     @classmethod
     def of(cls, services: Services, *, emit: Emit, desk: ApprovalDesk, gate: Gate, stopping: Stopping) -> Kit:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from novacode.engine.reply import Lost
 from novacode.engine.turn import TurnOutcome
 from novacode.values.events import RunStatus
 from novacode.values.failure import Failure
@@ -46,11 +47,12 @@ class Ending:
 class Step:
     """Go on, having said `nudge` to the model where there is something to say.
 
-    `delay` are the seconds to wait after a response that broke off; `None` where none did.
+    `delay` are the seconds to wait after a response that broke off, `None` where none did; `why` it did.
     """
 
     delay: float | None = None
     nudge: str = ""
+    why: str = ""
 
 
 NextStep = Ending | Step
@@ -68,7 +70,7 @@ class Progress:
         self.usage = Usage(0, 0, 0, 0, 0)
         self.cost_usd: float | None = None
         self._cost = cost
-        self._cuts = self._pauses = self._empties = self._breaks = 0
+        self._cuts = self._pauses = self._empties = 0
 
     @property
     def output_left(self) -> int | None:
@@ -105,11 +107,10 @@ class Progress:
                 return Ending(RunStatus.LIMIT, reason, f"the limit of {limit:g} {unit} is reached ({used:g} used)")
         return None
 
-    def after(self, outcome: TurnOutcome, retry: Callable[[int, Failure], float | None]) -> NextStep:
+    def after(self, outcome: TurnOutcome) -> NextStep:
         """Return what follows a turn; the one place where a run's next step is decided."""
-        if outcome.failure is not None:
-            return self._broken(outcome, outcome.failure, retry)
-        self._breaks = 0
+        if outcome.lost is not None:
+            return _broken(outcome.lost)
         has_calls = outcome.exchange is not None and bool(outcome.exchange.results)
         stop = outcome.finish.stop if outcome.finish else StopReason.UNKNOWN
         match stop:
@@ -129,17 +130,6 @@ class Progress:
                 return Ending(RunStatus.COMPLETED, "unknown_stop", f"the provider stopped for {outcome.finish.raw!r}")
             case _:
                 return Ending(RunStatus.COMPLETED, "completed")
-
-    def _broken(
-        self, outcome: TurnOutcome, failure: Failure, retry: Callable[[int, Failure], float | None]
-    ) -> NextStep:
-        # Nothing is asked for twice after a call: the run goes on from what came, or ends.
-        self._breaks += 1
-        dispatched = outcome.exchange is not None and bool(outcome.exchange.results)
-        delay = retry(self._breaks, failure) if dispatched else None
-        if delay is None:
-            return Ending(RunStatus.FAILED, failure.kind.value, failure.message, failure)
-        return Step(delay)
 
     def _cut(self, outcome: TurnOutcome) -> NextStep:
         self._cuts += 1
@@ -163,3 +153,10 @@ class Progress:
                 RunStatus.FAILED, "empty_reply", f"the model said nothing {self._empties} times (stop: {raw})"
             )
         return Step()
+
+
+def _broken(lost: Lost) -> NextStep:
+    # Nothing is asked for twice after a call: the run goes on from what came, or ends.
+    if lost.delay is None:
+        return Ending(RunStatus.FAILED, lost.failure.kind.value, lost.failure.message, lost.failure)
+    return Step(lost.delay, why=lost.failure.message)

@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+import attrs
 import trio
 
+from novacode.engine.patience import Patience
 from novacode.errors import ModelFailed
+from novacode.models.backoff import GiveUp, Stage, Wait
 from novacode.values.events import (
     AttemptDropped,
     CallBroken,
@@ -24,10 +27,15 @@ from novacode.values.failure import Failure
 from novacode.values.parts import Assistant, AssistantPart, BrokenCall, ServerBlock, Text, Thinking, ToolCall
 from novacode.values.request import ModelRequest, Usage
 
-__all__ = ["Model", "ModelStream", "Reading", "Reply", "Retry", "Start", "read_reply"]
+__all__ = ["Lost", "Model", "ModelStream", "Reading", "Reply", "Start", "read_reply"]
 
-Retry = Callable[[int, Failure], float | None]
-"""(attempt, failure) -> seconds until the next attempt, or `None` to give up."""
+
+@attrs.frozen
+class Lost:
+    """A reply that broke off. `delay` are the seconds to wait before going on; `None` means there is no going on."""
+
+    failure: Failure
+    delay: float | None = None
 
 
 class ModelStream(Protocol):
@@ -128,7 +136,7 @@ class Reading(Protocol):
         ...
 
     @property
-    def retry(self) -> Retry:
+    def patience(self) -> Patience:
         """How often, and how long to wait in between."""
         ...
 
@@ -141,39 +149,49 @@ class Reading(Protocol):
 Start = Callable[[ToolCall | BrokenCall], None]
 
 
-async def read_reply(kit: Reading, request: ModelRequest, reply: Reply, start: Start) -> Failure | None:
+async def read_reply(kit: Reading, request: ModelRequest, reply: Reply, start: Start) -> Lost | None:
     """Read one response to its end; calls are handed to `start` the moment they are complete.
 
-    Returns the failure that ended it, instead of raising: raised inside the turn's nursery it would cancel the tools
-    that are running. Before the first call a failed attempt is dropped and tried again, as often as `retry` says; after
-    it nothing is asked for twice, so no call ever runs twice.
+    Returns how it was lost, if it was, instead of raising: raised inside the turn's nursery that would cancel the tools
+    that are running. Before the first call a failed attempt is dropped and tried again, as often as the run's patience
+    allows; after it nothing is asked for twice, so no call ever runs twice.
     """
     attempt = 0
     while True:
         attempt += 1
-        try:
-            await _receive(kit, request, reply, start)
-        except ModelFailed as failed:
-            failure = failed.failure
-        else:
+        lost = await _receive(kit, request, reply, start)
+        if lost is None:
+            kit.patience.renew()
             return None
-        delay = None if reply.has_calls else kit.retry(attempt, failure)
-        if delay is None:
-            return failure
+        if lost.delay is None or reply.has_calls:
+            return lost
         reply.reset()
-        kit.emit(AttemptDropped(failure, attempt, delay))
-        await trio.sleep(delay)
+        kit.emit(AttemptDropped(lost.failure, attempt, lost.delay))
+        await trio.sleep(lost.delay)
 
 
-async def _receive(kit: Reading, request: ModelRequest, reply: Reply, start: Start) -> None:
-    async with kit.model.stream(request) as stream:
-        while events := await stream.receive():
-            for event in events:
-                _take(event, kit, reply, start)
+async def _receive(kit: Reading, request: ModelRequest, reply: Reply, start: Start) -> Lost | None:
+    stage = Stage.REQUEST
+    try:
+        async with kit.model.stream(request) as stream:
+            stage = Stage.STREAM
+            while events := await stream.receive():
+                _take(events, kit, reply, start)
+    except ModelFailed as failed:
+        failure = failed.failure
+    else:
+        return None
+    match kit.patience.lost(failure, stage):
+        case Wait(seconds):
+            return Lost(failure, seconds)
+        case GiveUp(why):
+            told = f"{failure.message} ({why})" if why else failure.message
+            return Lost(attrs.evolve(failure, message=told))
 
 
-def _take(event: ModelEvent, kit: Reading, reply: Reply, start: Start) -> None:
-    reply.take(event)
-    kit.emit(event)
-    if isinstance(event, CallReady | CallBroken):
-        start(event.call)
+def _take(events: Sequence[ModelEvent], kit: Reading, reply: Reply, start: Start) -> None:
+    for event in events:
+        reply.take(event)
+        kit.emit(event)
+        if isinstance(event, CallReady | CallBroken):
+            start(event.call)

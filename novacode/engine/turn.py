@@ -9,9 +9,8 @@ from novacode.engine.conversation import Conversation
 from novacode.engine.kit import Kit
 from novacode.engine.ledger import Ledger
 from novacode.engine.pipeline import process
-from novacode.engine.reply import Reply, read_reply
+from novacode.engine.reply import Lost, Reply, read_reply
 from novacode.values.events import Finished
-from novacode.values.failure import Failure
 from novacode.values.history import Exchange
 from novacode.values.parts import BrokenCall, ToolCall
 from novacode.values.request import ModelRequest
@@ -25,7 +24,7 @@ class TurnOutcome:
 
     exchange: Exchange | None
     finish: Finished | None
-    failure: Failure | None
+    lost: Lost | None
 
 
 async def run_turn(kit: Kit, talk: Conversation, request: ModelRequest, reply: Reply, ledger: Ledger) -> TurnOutcome:
@@ -35,7 +34,7 @@ async def run_turn(kit: Kit, talk: Conversation, request: ModelRequest, reply: R
     has no checkpoint: whatever ends the turn, what was done is on record, each call with one result. `reply` and
     `ledger` are new, and hold what came of the turn also where this raises.
     """
-    failure: Failure | None = None
+    lost: Lost | None = None
 
     def start(call: ToolCall | BrokenCall) -> None:  # in the receiving task: order is program order
         if isinstance(call, BrokenCall):
@@ -46,11 +45,11 @@ async def run_turn(kit: Kit, talk: Conversation, request: ModelRequest, reply: R
 
     try:
         async with trio.open_nursery() as nursery:
-            # A failure is returned: raised here it would cancel the tools that are running.
-            failure = await read_reply(kit, request, reply, start)
+            # A loss is returned: raised here it would cancel the tools that are running.
+            lost = await read_reply(kit, request, reply, start)
     finally:
         exchange = _commit(kit, talk, reply, ledger)
-    return TurnOutcome(exchange, reply.finish, failure)
+    return TurnOutcome(exchange, reply.finish, lost)
 
 
 @trio.lowlevel.enable_ki_protection

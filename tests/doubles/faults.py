@@ -29,9 +29,9 @@ def _retry_after_a_call(patch: pytest.MonkeyPatch) -> None:
 def _commit_outside_finally(patch: pytest.MonkeyPatch) -> None:
     async def run_turn(kit: Any, talk: Any, request: Any, said: Any, book: Any) -> turn.TurnOutcome:
         async with trio.open_nursery() as nursery:
-            failure = await reply.read_reply(kit, request, said, _starter(kit, book, nursery))
+            lost = await reply.read_reply(kit, request, said, _starter(kit, book, nursery))
         exchange = talk.commit(said, book.close(), kit.emit)
-        return turn.TurnOutcome(exchange, said.finish, failure)
+        return turn.TurnOutcome(exchange, said.finish, lost)
 
     patch.setattr(run, "run_turn", run_turn)
 
@@ -40,12 +40,12 @@ def _stream_error_in_the_nursery(patch: pytest.MonkeyPatch) -> None:
     async def run_turn(kit: Any, talk: Any, request: Any, said: Any, book: Any) -> turn.TurnOutcome:
         try:
             async with trio.open_nursery() as nursery:
-                failure = await reply.read_reply(kit, request, said, _starter(kit, book, nursery))
-                if failure is not None:
-                    raise ModelFailed(failure)
+                lost = await reply.read_reply(kit, request, said, _starter(kit, book, nursery))
+                if lost is not None:
+                    raise ModelFailed(lost.failure)
         finally:
             exchange = talk.commit(said, book.close(), kit.emit)
-        return turn.TurnOutcome(exchange, said.finish, failure)
+        return turn.TurnOutcome(exchange, said.finish, lost)
 
     patch.setattr(run, "run_turn", run_turn)
 

@@ -26,6 +26,7 @@ from novacode.engine.gate import Overlap
 from novacode.engine.kit import Services
 from novacode.engine.limits import Limits
 from novacode.errors import ToolFailed
+from novacode.models.backoff import GiveUp, Wait
 from novacode.tools.base import Claims, Effects, Permit, SeenFiles, ToolContext, ToolOutput, ToolSpec
 from novacode.tools.toolset import Toolset
 from novacode.values.events import ApprovalAsked, Reaped, RunEnded, Stamped
@@ -220,7 +221,7 @@ class World:
             seen=SeenFiles(),
             spill=ROOT / "spill",
             request=_request,
-            retry=lambda attempt, failure: 1.0 if failure.retryable and attempt <= retries else None,
+            retry=lambda stage, times, failure: Wait(1.0) if failure.retryable and times <= retries else GiveUp(),
             clock=trio.current_time,
         )
         self.services = attrs.evolve(made, **(services or {}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from novacode.engine.limits import Ending, Limits, Progress, Step
+from novacode.engine.reply import Lost
 from novacode.engine.turn import TurnOutcome
 from novacode.values.events import Finished, RunStatus
 from novacode.values.failure import Failure, FailureKind
@@ -28,10 +29,6 @@ def progress(limits: Limits | None = None) -> Progress:
     return Progress(limits or Limits(), lambda usage: None)
 
 
-def never(attempt: int, failure: Failure) -> float | None:
-    raise AssertionError("there is nothing to try again")
-
-
 @pytest.mark.parametrize(
     ("exchange", "stop", "step"),
     [
@@ -50,29 +47,29 @@ def never(attempt: int, failure: Failure) -> float | None:
     ],
 )
 def test_what_follows_a_turn(exchange: Exchange | None, stop: StopReason | None, step: object) -> None:
-    assert progress().after(outcome(exchange, stop), never) == step
+    assert progress().after(outcome(exchange, stop)) == step
 
 
 def test_a_refusal_says_what_the_provider_explained() -> None:
-    step = progress().after(outcome(TEXT, StopReason.REFUSAL, "it is about weapons"), never)
+    step = progress().after(outcome(TEXT, StopReason.REFUSAL, "it is about weapons"))
     assert step == Ending(RunStatus.REFUSED, "refusal", "it is about weapons")
 
 
 def test_empties_without_a_stop_are_bounded_too() -> None:
     many = progress(Limits(empties=0))
-    assert many.after(outcome(None, None), never) == Ending(
+    assert many.after(outcome(None, None)) == Ending(
         RunStatus.FAILED, "empty_reply", "the model said nothing 1 times (stop: None)"
     )
 
 
 def test_a_wait_of_no_time_is_still_a_broken_response() -> None:
     """Told apart from a plain next turn, so that the person hears of it."""
-    step = progress().after(TurnOutcome(WORK, None, LOST), lambda attempt, failure: 0.0)
-    assert step == Step(delay=0.0) != Step()
+    step = progress().after(TurnOutcome(WORK, None, Lost(LOST, 0.0)))
+    assert step == Step(delay=0.0, why="lost") != Step()
 
 
 def test_a_broken_response_without_a_call_ends_the_run() -> None:
-    assert progress().after(TurnOutcome(TEXT, None, LOST), never) == Ending(RunStatus.FAILED, "network", "lost", LOST)
+    assert progress().after(TurnOutcome(TEXT, None, Lost(LOST))) == Ending(RunStatus.FAILED, "network", "lost", LOST)
 
 
 def test_cost_is_unknown_only_where_all_of_it_is() -> None:

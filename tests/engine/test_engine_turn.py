@@ -202,7 +202,8 @@ async def test_br_095_a_stream_lost_after_a_call_is_never_asked_for_again(autoju
     assert world.of(AttemptDropped) == []
     assert world.log.count("begin a") == 1
     assert results(world)["a"].outcome is Outcome.OK
-    assert Notice(Level.WARNING, "the response broke off; going on from what came in 1 s") in world.of(Notice)
+    told = "the response broke off (network: planned by the test); going on from what came in 1 s"
+    assert Notice(Level.WARNING, told) in world.of(Notice)
     assert [commit.stop for commit in world.of(TurnCommitted)] == [None, StopReason.END]
     assert world.model.requests[1].history.items[1:] == tuple(world.talk.history.exchanges)[:1]
     assert (ended.status, ended.text, ended.turns) == (RunStatus.COMPLETED, "went on", 2)
