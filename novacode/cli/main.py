@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import sys
@@ -39,6 +40,8 @@ class _Lazy(click.Group):
             return None
         found = importlib.import_module(COMMANDS[cmd_name][0]).command
         assert isinstance(found, click.Command)
+        gc.freeze()  # what was imported stays until the end, and need not be looked at again
+        gc.enable()
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
