@@ -2,8 +2,8 @@
 
 A turn that was committed is taken as committed. One that was not, because the process died or its record is damaged,
 is put together again from the records of its parts and calls: calls that had begun and have no result are `LOST`,
-others `SKIPPED`, each with its identity. The same file always gives the same history, so nothing has to be written
-back for the session to go on.
+others `SKIPPED`, each with its identity. The same file always gives the same history. Where the last run has no end,
+`Loaded.repair` holds the events that give it one; whoever opens the session for writing appends them.
 """
 
 from __future__ import annotations
@@ -13,32 +13,26 @@ from pathlib import Path
 from typing import TypeVar
 
 import attrs
-from cattrs.errors import BaseValidationError
 
-from novacode.engine import texts
-from novacode.errors import NovaError, SessionError
+from novacode.engine.conversation import Conversation
+from novacode.errors import SessionError
+from novacode.sessions.mending import UNREADABLE, OpenRun, OpenTurn, Rebuilt, endings, rebuild, unanswered
 from novacode.sessions.record import Damaged, Header, Record, parse_header, read_lines
 from novacode.values import serial
-from novacode.values.events import CallBroken, CallReady, CallSettled, PartDone, RunBegan, RunEnded, TurnCommitted
+from novacode.values.events import RunBegan, RunEnded, Stamped, TurnCommitted
 from novacode.values.events import UserAdded as UserAddedEvent
 from novacode.values.history import Exchange, History
-from novacode.values.ids import CallId
-from novacode.values.parts import JSON, Assistant, AssistantPart, BrokenCall, Text, Thinking, ToolCall, User
+from novacode.values.ids import CallId, RunId
+from novacode.values.parts import JSON, User
 from novacode.values.request import Usage
-from novacode.values.results import Outcome, ToolResult
 
 __all__ = ["Fold", "Loaded", "load"]
 
 _KNOWN = frozenset(serial.TAGS.values())
-_MOST_LINES_NAMED = 10
-_UNREADABLE = (NovaError, BaseValidationError, KeyError, TypeError, ValueError, AttributeError)
-"""What structuring a record raises that is JSON but not what its type promises."""
+_OF_A_RUN = frozenset({"turn_began", "part_done", "call_ready", "call_broken", "call_moved", "turn_committed"})
+"""Records that show a run to be under way, also where the record of its beginning cannot be read."""
 
-_LOST = (
-    "NovaCode ended while this was running, so its result is not known. What it had done by then stays done:"
-    " look before you repeat it."
-)
-_NOT_BEGUN = "NovaCode ended before this was begun. Nothing was executed."
+_MOST_LINES_NAMED = 10
 
 E = TypeVar("E")
 
@@ -47,8 +41,9 @@ E = TypeVar("E")
 class Loaded:
     """A session as read. `runs` and `last_seq` are where the counters of runs and events go on.
 
-    `interrupted` is whether the last run has no end on record. `repaired` are the calls whose results had to be made
-    up, `notices` what a person should know about the file. `last_usage` is that of the last committed turn.
+    `interrupted` is whether the last run has no end on record; `repair` are the events that end it, to be appended.
+    `repaired` are the calls whose results had to be made up, `notices` what a person should know about the file.
+    `last_usage` is that of the last committed turn.
     """
 
     history: History = attrs.field(factory=History)
@@ -61,21 +56,30 @@ class Loaded:
     cost_usd: float = 0.0
     interrupted: bool = False
     repaired: tuple[CallId, ...] = ()
+    repair: tuple[Stamped, ...] = attrs.field(default=(), repr=False)
     notices: tuple[str, ...] = ()
 
 
 @attrs.define
-class _OpenTurn:
-    """Raw records of the turn that is not committed yet. They are only looked into when it never is."""
+class _Lines:
+    """Lines by what is wrong with them."""
 
-    parts: list[Record] = attrs.field(factory=list)
-    settled: list[Record] = attrs.field(factory=list)
-    running: set[str] = attrs.field(factory=set)
-    damaged: bool = False
+    good: int = 0
+    broken: list[int] = attrs.field(factory=list)
+    altered: list[int] = attrs.field(factory=list)
+    unknown: list[int] = attrs.field(factory=list)
+    torn: bool = False
 
-    @property
-    def has_calls(self) -> bool:
-        return any(record.type in ("call_ready", "call_broken") for record in self.parts)
+    def notices(self) -> Iterable[str]:
+        """Yield what a person should know."""
+        if self.torn:
+            yield "its last record was cut off by a crash and is lost"
+        if self.broken:
+            yield f"{_lines(self.broken)} could not be read and {_were(self.broken)} skipped"
+        if self.altered:
+            yield f"{_lines(self.altered)} {_were(self.altered)} changed after writing, and used as far as possible"
+        if self.unknown:
+            yield f"{_lines(self.unknown)} {_were(self.unknown)} skipped: written by a newer NovaCode"
 
 
 class Fold:
@@ -85,132 +89,161 @@ class Fold:
         self._path = path
         self._header: Header | None = None
         self._items: list[User | Exchange] = []
-        self._open = _OpenTurn()
-        self._in_run = False
+        self._turn = OpenTurn()
+        self._run: OpenRun | None = None
         self._issuer = ""
         self._runs: set[str] = set()
-        self._facts = Loaded()
-        self._good = 0
-        self._broken: list[int] = []
-        self._unknown: list[int] = []
-        self._torn = False
+        self._last_seq = 0
+        self._last_at = 0.0
+        self._model = ""
+        self._last_usage: Usage | None = None
+        self._cost = 0.0
+        self._lines = _Lines()
         self._repaired: list[CallId] = []
 
     def feed(self, record: Record | Damaged) -> None:
         """Take the next record. Raises `SessionError` for a header that is not ours, and for a newer major version."""
+        lines = self._lines
         if isinstance(record, Damaged):
-            self._take_damage(record)
-            return
-        if record.type == "":
-            self._good += 1
-            if self._header is None:  # a second one can only come from files that were joined by hand
-                self._header = parse_header(record.data, self._path)
-            return
-        if record.type not in _KNOWN:
-            self._unknown.append(record.line)
-            return
-        try:
-            self._take(record)
-        except _UNREADABLE:
-            self._broken.append(record.line)
-            self._open.damaged = True
-            return
-        self._good += 1
+            lines.torn = lines.torn or record.torn
+            self._skip(record.line, told=record.torn)
+        elif record.type == "":
+            self._take_header(record)
+        elif record.type not in _KNOWN:
+            (lines.broken if record.altered else lines.unknown).append(record.line)
+        else:
+            try:
+                self._take(record)
+            except UNREADABLE:
+                self._skip(record.line)
+                return
+            lines.good += 1
+            if record.altered:
+                lines.altered.append(record.line)
 
     def close(self) -> Loaded:
         """The file has ended. Raises `SessionError` where it holds lines and none of them could be read."""
-        if not self._good and (self._broken or self._unknown):
+        lines = self._lines
+        if not lines.good and (lines.broken or lines.unknown):
             raise SessionError(f"{self._path}: none of its lines is a session record. Nothing was changed.")
-        self._abandon(at_end=True)
-        return attrs.evolve(
-            self._facts,
-            history=History(tuple(self._items)),
+        rebuilt = self._abandon(at_end=True)
+        history = History(tuple(self._items))
+        return Loaded(
+            history=history,
             header=self._header,
             runs=max(len(self._runs), *(_run_number(run) for run in self._runs), 0),
-            interrupted=self._in_run,
+            last_seq=self._last_seq,
+            last_at=self._last_at,
+            model=self._model,
+            last_usage=self._last_usage,
+            cost_usd=self._cost,
+            interrupted=self._run is not None,
             repaired=tuple(self._repaired),
+            repair=self._repair(history, rebuilt),
             notices=tuple(self._notices()),
         )
 
-    def _take_damage(self, damage: Damaged) -> None:
-        if damage.torn:
-            self._torn = True
-        else:
-            self._broken.append(damage.line)
-        self._open.damaged = True
+    def _skip(self, line: int, *, told: bool = False) -> None:
+        if not told:
+            self._lines.broken.append(line)
+        self._turn.damaged = True
+
+    def _take_header(self, record: Record) -> None:
+        """Take a header. One whose checksum is wrong says nothing that could be relied on, its version least of all."""
+        if record.altered:
+            self._skip(record.line)
+            return
+        self._lines.good += 1
+        if self._header is None:  # a second one can only come from files that were joined by hand
+            self._header = parse_header(record.data, self._path)
 
     def _take(self, record: Record) -> None:
-        self._count(record.data)
+        if not record.altered:
+            self._count(record)
         match record.type:
             case "run_began":
                 self._abandon()
                 began = _event(record, RunBegan)
                 self._items.append(began.prompt)
-                self._in_run, self._issuer = True, ""
-                self._facts = attrs.evolve(self._facts, model=began.model)
+                self._run, self._issuer, self._model = OpenRun(record.data["run_id"]), "", began.model
             case "user_added":
                 self._items.append(_event(record, UserAddedEvent).user)
             case "turn_committed":
-                committed = _event(record, TurnCommitted)
-                self._items.append(committed.exchange)
-                self._open, self._issuer = _OpenTurn(), committed.exchange.message.issuer
-                self._facts = attrs.evolve(self._facts, last_usage=committed.usage)
+                self._commit(_event(record, TurnCommitted))
             case "turn_began":
                 self._abandon()
             case "attempt_dropped":
-                self._open = _OpenTurn()
+                self._turn = OpenTurn()
             case "run_ended":
+                ended = _event(record, RunEnded)
                 self._abandon()
-                self._in_run = False
-                cost = _event(record, RunEnded).cost_usd or 0.0
-                self._facts = attrs.evolve(self._facts, cost_usd=self._facts.cost_usd + cost)
+                self._run = None
+                self._cost += ended.cost_usd or 0.0
             case _:
                 self._take_piece(record)
 
     def _take_piece(self, record: Record) -> None:
         match record.type:
             case "part_done" | "call_ready" | "call_broken":
-                self._open.parts.append(record)
+                self._turn.parts.append(record)
             case "call_settled":
-                self._open.settled.append(record)
+                self._turn.settled.append(record)
             case "call_moved" if record.data["phase"] == "running":
-                self._open.running.add(record.data["call_id"])
+                self._turn.running.add(record.data["call_id"])
+            case "approval_asked" if self._run is not None:
+                self._run.questions[record.data["approval_id"]] = record
+            case "approval_closed" if self._run is not None:
+                self._run.questions.pop(record.data["approval_id"], None)
             case _:
                 pass  # kept for people and for the lab; no part of history
 
-    def _count(self, data: Mapping[str, JSON]) -> None:
-        seq, at = int(data["seq"]), float(data["at"])
-        self._runs.add(str(data["run_id"]))
-        self._facts = attrs.evolve(self._facts, last_seq=max(seq, self._facts.last_seq), last_at=at)
+    def _commit(self, committed: TurnCommitted) -> None:
+        self._items.append(committed.exchange)
+        self._turn, self._issuer = OpenTurn(), committed.exchange.message.issuer
+        self._last_usage = committed.usage
+        if self._run is not None:
+            self._run.progress.add((committed.usage,))
+            self._run.outcomes.update(result.outcome.value for result in committed.exchange.results)
 
-    def _abandon(self, *, at_end: bool = False) -> None:
+    def _count(self, record: Record) -> None:
+        data: Mapping[str, JSON] = record.data
+        self._last_at = float(data["at"])
+        self._last_seq = max(int(data["seq"]), self._last_seq)
+        run_id = str(data["run_id"])
+        if run_id not in self._runs:
+            self._runs.add(run_id)
+            if self._run is None and record.type in _OF_A_RUN:
+                self._run = OpenRun(RunId(run_id))
+
+    def _abandon(self, *, at_end: bool = False) -> Rebuilt | None:
         """The open turn will not be committed any more: put together what must not be forgotten of it.
 
         A turn without calls and without commit was left out on purpose (its response failed), unless the file ends
         or is damaged inside it: then its text is kept.
         """
-        turn, self._open = self._open, _OpenTurn()
+        turn, self._turn = self._turn, OpenTurn()
         if not turn.parts or not (turn.has_calls or at_end or turn.damaged):
-            return
-        exchange, repaired = _put_together(turn, self._issuer)
-        if exchange is not None:
-            self._items.append(exchange)
-            self._repaired.extend(repaired)
+            return None
+        rebuilt = rebuild(turn, self._issuer)
+        if rebuilt is not None:
+            self._items.append(rebuilt.exchange)
+            self._repaired.extend(result.call_id for result in rebuilt.made_up)
+        return rebuilt
+
+    def _repair(self, history: History, rebuilt: Rebuilt | None) -> tuple[Stamped, ...]:
+        """Return the events that end a run without end. They bear the time of its last record: what is known of it."""
+        run = self._run
+        if run is None:
+            return ()
+        events = endings(run, rebuilt, Conversation(history).last_text())
+        return tuple(Stamped(seq, run.id, self._last_at, event) for seq, event in enumerate(events, self._last_seq + 1))
 
     def _notices(self) -> Iterable[str]:
-        if self._torn:
-            yield "its last record was cut off by a crash and is lost"
-        if self._header is None and self._good:
+        if self._header is None and self._lines.good:
             yield "its first line, the header, could not be read"
-        if self._broken:
-            yield f"{_lines(self._broken)} could not be read and {_were(self._broken)} skipped"
-        if self._unknown:
-            yield f"{_lines(self._unknown)} {_were(self._unknown)} skipped: written by a newer NovaCode"
+        yield from self._lines.notices()
         if self._repaired:
-            yield (
-                f"{len(self._repaired)} call{'s' * (len(self._repaired) > 1)} had no result when NovaCode ended:"
-                f" {', '.join(self._repaired)}"
-            )
+            yield unanswered(self._repaired)
 
 
 def load(path: Path) -> Loaded:
@@ -228,67 +261,11 @@ def load(path: Path) -> Loaded:
     return fold.close()
 
 
-def _put_together(turn: _OpenTurn, issuer: str) -> tuple[Exchange | None, list[CallId]]:
-    """Return the exchange of a turn that was never committed, and the calls whose results were made up."""
-    parts: dict[int, AssistantPart] = {}
-    for record in turn.parts:
-        match _readable(record):
-            case PartDone(index, part) if not (isinstance(part, Thinking) and not part.seal):
-                parts[index] = part
-            case CallReady(index, call) | CallBroken(index, call):
-                parts[index] = call
-            case _:
-                pass
-    kept = _once_each(part for _, part in sorted(parts.items(), key=lambda item: item[0]))
-    if not any(isinstance(part, ToolCall | BrokenCall) or (isinstance(part, Text) and part.text) for part in kept):
-        return None, []
-    events = map(_readable, turn.settled)
-    settled = {event.result.call_id: event.result for event in events if isinstance(event, CallSettled)}
-    message = Assistant(kept, issuer)
-    results: list[ToolResult] = []
-    repaired: list[CallId] = []
-    for call in message.calls:
-        known = settled.get(call.id)
-        if known is None or known.name != call.name:
-            known = _made_up(call, call.id in turn.running)
-            repaired.append(call.id)
-        results.append(known)
-    return Exchange(message, tuple(results)), repaired
-
-
-def _once_each(parts: Iterable[AssistantPart]) -> tuple[AssistantPart, ...]:
-    """Leave out a call whose id an earlier one has: a record that was written twice must not break the pairing."""
-    seen: set[CallId] = set()
-    kept: list[AssistantPart] = []
-    for part in parts:
-        if isinstance(part, ToolCall | BrokenCall):
-            if part.id in seen:
-                continue
-            seen.add(part.id)
-        kept.append(part)
-    return tuple(kept)
-
-
-def _made_up(call: ToolCall | BrokenCall, begun: bool) -> ToolResult:
-    if isinstance(call, BrokenCall):
-        return ToolResult.of(call, Outcome.BROKEN, texts.broken(call))
-    if begun:
-        return ToolResult.of(call, Outcome.LOST, _LOST, began=True)
-    return ToolResult.of(call, Outcome.SKIPPED, _NOT_BEGUN)
-
-
 def _event(record: Record, kind: type[E]) -> E:
     event = serial.load_stamped(record.data).event
     if not isinstance(event, kind):
         raise TypeError(f"a record of type {record.type!r} gave {event!r}")
     return event
-
-
-def _readable(record: Record) -> object:
-    try:
-        return serial.load_stamped(record.data).event
-    except _UNREADABLE:
-        return None
 
 
 def _run_number(run_id: str) -> int:

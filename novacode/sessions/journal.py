@@ -6,6 +6,7 @@ when the next instruction is the last one.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -16,6 +17,7 @@ import trio
 from novacode.errors import SessionError
 from novacode.grace import DEFAULT, cleanup
 from novacode.sessions.record import FORMAT, Header, encode, is_kept, load_line
+from novacode.sessions.secrets import Secrets
 from novacode.values.events import Stamped
 
 __all__ = ["Journal", "Journaling", "MemoryJournal"]
@@ -48,14 +50,18 @@ class Journal:
     """The file at `path`, opened for appending, and held by an exclusive lock until `close` or the process's end.
 
     Opening mends the end of the file: a record without line end gets one, half a record is cut off. A new or empty
-    file starts with `header`; with `fresh` what the file held is thrown away first. `mended` says in words what was done, for people.
+    file starts with `header`; with `fresh` what the file held is thrown away first. `mended` says in words what was
+    done, for people. What `secrets` hide is not written.
 
     Raises `BlockingIOError` where another process (or this one) holds the lock, `SessionError` for a file that is no
     session, and `OSError` where the file cannot be opened or written.
     """
 
-    def __init__(self, path: Path, header: Header | None = None, *, fresh: bool = False) -> None:
+    def __init__(
+        self, path: Path, header: Header | None = None, *, fresh: bool = False, secrets: Secrets | None = None
+    ) -> None:
         self.path = path
+        self._secrets = secrets or Secrets()
         self.failed: SessionError | None = None
         self.mended = ""
         self._unflushed = False
@@ -77,19 +83,26 @@ class Journal:
     def append(self, stamped: Stamped) -> None:
         """Write `stamped` as one line with one system call, where it is of a kind that is kept. Not a checkpoint.
 
-        Raises `SessionError` the first time it does not succeed (disk full, file system gone); what was written of
-        the record is taken back. From then on `failed` is set and appending does nothing, so that the run can end.
+        Raises `SessionError` the first time it does not succeed (disk full, file system gone, file removed); what was
+        written of the record is taken back. From then on `failed` is set and appending does nothing, so that the run
+        can end.
         """
         if self.failed is not None or not is_kept(stamped.event):
             return
         if self._fd < 0:
             raise SessionError(f"the journal {self.path} is closed; event {stamped.seq} was not kept")
         try:
-            self._write(encode(stamped))
+            self._write(self._secrets.hide(stamped, encode))
+            if os.fstat(self._fd).st_nlink == 0:  # writing to a file that has no name any more succeeds
+                raise FileNotFoundError(errno.ENOENT, "it was removed or replaced")
         except OSError as error:
+            kept = (
+                ""
+                if isinstance(error, FileNotFoundError)
+                else f" The session is on disk up to event {stamped.seq - 1};"
+            )
             self.failed = SessionError(
-                f"{self.path} cannot be written: {error.strerror or error}. The session is on disk up to event"
-                f" {stamped.seq - 1}; what follows is not kept."
+                f"{self.path} cannot be written: {error.strerror or error}.{kept} What follows is not kept."
             )
             raise self.failed from error
 

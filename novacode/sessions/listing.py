@@ -13,6 +13,7 @@ from novacode.values.ids import SessionId
 
 __all__ = ["Summary", "summarise"]
 
+_BLOCK = 4 * 1024  # is enough for most, and is read at once
 _HEAD = 16 * 1024
 _TAIL = 64 * 1024
 _EPOCH_LIKE = 1e9  # stamps below this are of a run's own clock and say nothing about the date
@@ -24,7 +25,7 @@ class Summary:
     """One session. `last` is when it was last written, in seconds since 1970; `title` begins its first prompt."""
 
     id: SessionId
-    path: Path
+    path: str
     cwd: str
     created: float
     last: float
@@ -32,33 +33,42 @@ class Summary:
     size: int
 
 
-def summarise(path: Path) -> Summary | None:
+def summarise(path: str | Path) -> Summary | None:
     """Return what there is to say about the session at `path`, or `None` where it is none or cannot be read.
 
-    Reads at most 80 KiB, however long the file is.
+    Reads at most 80 KiB, however long the file is, and 8 KiB of most.
     """
+    name = os.fspath(path)
     try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            mtime = os.fstat(file.fileno()).st_mtime
-            head = file.read(_HEAD)
-            file.seek(max(0, size - _TAIL))
-            tail = file.read(_TAIL)
-        first = load_line(head.split(b"\n", 1)[0])
-        # A session whose header is damaged can still be gone on with, so it is still listed.
-        header = parse_header(first, str(path)) if isinstance(first, dict) else Header(SessionId(""), "", mtime)
+        fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+        try:
+            return _summary(fd, name)
+        finally:
+            os.close(fd)
     except (OSError, SessionError):
         return None
-    last = _last_stamp(tail)
+
+
+def _summary(fd: int, path: str) -> Summary:
+    status = os.fstat(fd)
+    head = os.pread(fd, _BLOCK, 0)
+    first = load_line(head.split(b"\n", 1)[0])
+    # A session whose header is damaged can still be gone on with, so it is still listed.
+    header = parse_header(first, path) if isinstance(first, dict) else Header(SessionId(""), "", status.st_mtime)
+    last = _last_stamp(_tail(fd, status.st_size, head, _BLOCK)) or _last_stamp(_tail(fd, status.st_size, head, _TAIL))
     return Summary(
-        id=header.session_id or SessionId(path.stem),
+        id=header.session_id or SessionId(os.path.basename(path).removesuffix(".jsonl")),
         path=path,
         cwd=header.cwd,
         created=header.created,
-        last=last if last > _EPOCH_LIKE else mtime,
-        title=_title(head),
-        size=size,
+        last=last if last > _EPOCH_LIKE else status.st_mtime,
+        title=_title(head) or (_title(os.pread(fd, _HEAD, 0)) if status.st_size > _BLOCK else ""),
+        size=status.st_size,
     )
+
+
+def _tail(fd: int, size: int, head: bytes, length: int) -> bytes:
+    return head if size <= len(head) else os.pread(fd, length, max(0, size - length))
 
 
 def _last_stamp(tail: bytes) -> float:

@@ -2,12 +2,16 @@ r"""The line format of a session: one JSON object a line, the first of them a he
 
 Lines end at `\n` and nowhere else. They are written by the standard library's encoder whatever is installed, so the
 same events give the same bytes on every machine; `orjson` only makes reading faster.
+
+Every line ends with the checksum of what stands before it (`,"crc":"0a1b2c3d"}`), so that a changed bit is noticed and
+told by line number, also where the line still is JSON. A line without one is read as it is.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
@@ -26,16 +30,32 @@ except ImportError:  # the `fast` extra is not installed
 else:
     _loads = orjson.loads
 
-__all__ = ["FORMAT", "Damaged", "Header", "Record", "encode", "is_kept", "json_line", "parse_header", "read_lines"]
+__all__ = [
+    "FORMAT",
+    "LINE_ENDS",
+    "Damaged",
+    "Header",
+    "Record",
+    "encode",
+    "is_kept",
+    "json_line",
+    "parse_header",
+    "read_lines",
+]
 
 FORMAT = "novacode-session"
 
-_LINE_ENDS = {"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+LINE_ENDS = {"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """Raw, these are legal in JSON, and line ends to many readers of lines (`str.splitlines` among them)."""
+
+_SEAL = b',"crc":"'
+_SEAL_LENGTH = len(_SEAL) + 8 + len('"}')
 
 _ALWAYS_KEPT = (
     events.RunBegan,
     events.TurnBegan,
+    events.Started,
+    events.Finished,
     events.AttemptDropped,
     events.PartDone,
     events.CallReady,
@@ -43,6 +63,7 @@ _ALWAYS_KEPT = (
     events.CallSettled,
     events.ApprovalAsked,
     events.ApprovalClosed,
+    events.HookRan,
     events.TurnCommitted,
     events.UserAdded,
     events.Notice,
@@ -62,11 +83,17 @@ class Header:
 
 @attrs.frozen
 class Record:
-    """A line that is one JSON object: `line` counts from 1, `type` is its tag, empty for a header."""
+    """A line that is one JSON object: `line` counts from 1, `type` is its tag, empty for a header.
+
+    `altered`: the line is not what was written, its checksum says; what is in it may be wrong.
+    `sealed`: it has a checksum.
+    """
 
     line: int
     type: str
     data: Mapping[str, JSON]
+    altered: bool = False
+    sealed: bool = False
 
 
 @attrs.frozen
@@ -81,10 +108,11 @@ def is_kept(event: RunEvent) -> bool:
     """Whether `event` belongs into the journal.
 
     History folds over run beginnings, user messages and commits. The parts, calls, moves to `RUNNING` and results are
-    kept so that a turn that was never committed, because of a crash, can be told to the model as what it was.
+    kept so that a turn that was never committed, because of a crash, can be told to the model as what it was. Where
+    streams begin and end, and where calls queue, is kept for the time-line.
     """
     if isinstance(event, events.CallMoved):
-        return event.phase is Phase.RUNNING
+        return event.phase in (Phase.QUEUED, Phase.RUNNING)
     return isinstance(event, _ALWAYS_KEPT)
 
 
@@ -98,7 +126,7 @@ def json_line(data: Mapping[str, JSON]) -> bytes:
         text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:
         text = json.dumps(_finite(data), ensure_ascii=False, separators=(",", ":"))
-    for raw, escaped in _LINE_ENDS.items():
+    for raw, escaped in LINE_ENDS.items():
         if raw in text:
             text = text.replace(raw, escaped)
     try:
@@ -108,18 +136,34 @@ def json_line(data: Mapping[str, JSON]) -> bytes:
 
 
 def encode(thing: Header | Stamped) -> bytes:
-    """Return the line that stands for `thing`."""
+    """Return the line that stands for `thing`, with its checksum."""
     if isinstance(thing, Stamped):
-        return json_line(serial.dump_stamped(thing))
-    return json_line(
-        {
-            "format": FORMAT,
-            "version": thing.version,
-            "session_id": thing.session_id,
-            "cwd": thing.cwd,
-            "created": thing.created,
-        }
+        return _seal(json_line(serial.dump_stamped(thing)))
+    return _seal(
+        json_line(
+            {
+                "format": FORMAT,
+                "version": thing.version,
+                "session_id": thing.session_id,
+                "cwd": thing.cwd,
+                "created": thing.created,
+            }
+        )
     )
+
+
+def _seal(line: bytes) -> bytes:
+    body = line[:-2]  # without brace and line end
+    return b'%b%b%08x"}\n' % (body, _SEAL, zlib.crc32(body))
+
+
+def _seal_of(line: bytes) -> bool | None:
+    """Return whether the checksum of `line` is right; `None` where it has none."""
+    end = len(line) - line.endswith(b"\n") - line.endswith(b"\r\n")
+    start = max(0, end - _SEAL_LENGTH)
+    if not line.startswith(_SEAL, start):
+        return None
+    return line[start + len(_SEAL) : end] == b'%08x"}' % zlib.crc32(memoryview(line)[:start])
 
 
 def parse_header(data: Mapping[str, JSON], path: str) -> Header:
@@ -149,7 +193,8 @@ def read_lines(file: BinaryIO) -> Iterator[Record | Damaged]:
         data = load_line(raw)
         tag = data.get("type", "" if "format" in data else None) if isinstance(data, dict) else None
         if isinstance(tag, str):
-            yield Record(number, tag, data)
+            seal = _seal_of(raw)
+            yield Record(number, tag, data, altered=seal is False, sealed=seal is not None)
         else:
             yield Damaged(number, torn=not raw.endswith(b"\n"))
 

@@ -17,14 +17,17 @@ import attrs
 
 from novacode.errors import SessionError
 from novacode.sessions.fold import Loaded, load
+from novacode.sessions.holders import forget_holder, holder_words, note_holder
 from novacode.sessions.journal import Journal, Journaling, MemoryJournal
 from novacode.sessions.listing import Summary, summarise
 from novacode.sessions.record import Header
+from novacode.sessions.secrets import Secrets
 from novacode.values.ids import SessionId
 
 __all__ = ["Session", "Store", "memory_session", "project_key", "session_id"]
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_SUFFIX = ".jsonl"
 _TRIES = 8
 
 
@@ -45,7 +48,7 @@ class Session:
         """Give up the file, its lock, and the note of who holds it. Idempotent."""
         self.journal.close()
         if self.path is not None:
-            _lock_note(self.path).unlink(missing_ok=True)
+            forget_holder(self.path)
 
 
 def session_id(now: float, chance: bytes) -> SessionId:
@@ -68,12 +71,22 @@ def project_key(cwd: Path) -> str:
 
 
 class Store:
-    """The sessions below `home`. `now` is the wall clock in seconds since 1970, `chance` a source of random bytes."""
+    """The sessions below `home`. `now` is the wall clock in seconds since 1970, `chance` a source of random bytes.
 
-    def __init__(self, home: Path, now: Callable[[], float], chance: Callable[[int], bytes] = os.urandom) -> None:
+    What `secrets` hide is written to none of them.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        now: Callable[[], float],
+        chance: Callable[[int], bytes] = os.urandom,
+        secrets: Secrets | None = None,
+    ) -> None:
         self._root = home / "sessions"
         self._now = now
         self._chance = chance
+        self._secrets = secrets
 
     def create(self, cwd: Path) -> Session:
         """Begin a session in `cwd`. Where its file cannot be made, it is kept in memory and a notice says why."""
@@ -100,27 +113,32 @@ class Store:
     def open(self, wanted: str) -> Session:
         """Go on with the session whose id is `wanted`, or begins with it where only one does.
 
-        Raises `SessionError` where there is none, where another process holds it (its pid is named), and for files
-        that cannot be read. One that can be read and not written is given without a file: what is added is not kept.
+        Where its last run has no end, because the process died, the events that end it are appended: once, since
+        after that it has one. Raises `SessionError` where there is none, where another process holds it (its pid is
+        named), and for files that cannot be read. One that can be read and not written is given without a file: what
+        is added is not kept.
         """
         path = self.find(wanted)
         try:
-            journal = Journal(path)
+            journal = Journal(path, secrets=self._secrets)
         except BlockingIOError as error:
             raise SessionError(
-                f"session {path.stem} is in use by {_holder(path)}. Wait until that has ended, or take a copy of it"
-                " with --fork-session."
+                f"session {path.stem} is in use by {holder_words(path)}. Wait until that has ended, or take a copy of"
+                f" it with --fork-session; `novacode sessions show {path.stem}` only reads it."
             ) from error
         except OSError as error:
-            loaded = load(path)
-            notice = f"what follows is not kept: {path} cannot be written ({error.strerror or error})"
-            return Session(_id_of(path, loaded), MemoryJournal(), loaded, notices=(*loaded.notices, notice))
+            return _unwritable(path, load(path), f"{path} cannot be written ({error.strerror or error})")
         try:
             loaded = load(path)
         except BaseException:
             journal.close()
             raise
-        _note_holder(path)
+        try:
+            loaded = _repaired(loaded, journal)
+        except SessionError as error:
+            journal.close()
+            return _unwritable(path, loaded, str(error))
+        note_holder(path)
         notices = (journal.mended, *loaded.notices) if journal.mended else loaded.notices
         return Session(_id_of(path, loaded), journal, loaded, path, notices)
 
@@ -136,26 +154,30 @@ class Store:
             return attrs.evolve(made, loaded=loaded, notices=(*loaded.notices, *made.notices))
         try:
             made.journal.copy_records(source)
+            copied = _repaired(load(made.journal.path), made.journal)
         except OSError as error:
             made.close()
             raise SessionError(f"{source} could not be copied: {error.strerror or error}") from error
-        return attrs.evolve(made, loaded=load(made.journal.path), notices=loaded.notices)
+        except BaseException:
+            made.close()
+            raise
+        return attrs.evolve(made, loaded=copied, notices=loaded.notices)
 
     def find(self, wanted: str) -> Path:
         """Return the file of the session `wanted` (an id, or the beginning of one). Raises `SessionError`."""
         if not _ID.fullmatch(wanted):
             raise SessionError(f"{wanted!r} is not a session id; `novacode sessions list` shows those there are")
-        found = sorted(path for path in self._files() if path.stem.startswith(wanted))
-        exact = [path for path in found if path.stem == wanted]
+        found = sorted(path for path in self._files() if _stem(path).startswith(wanted))
+        exact = [path for path in found if _stem(path) == wanted]
         if len(exact or found) == 1:
-            return (exact or found)[0]
+            return Path((exact or found)[0])
         if not found:
             raise SessionError(f"there is no session {wanted!r}; `novacode sessions list` shows those there are")
-        raise SessionError(f"{wanted!r} could be any of {', '.join(path.stem for path in found[:5])}: write more of it")
+        raise SessionError(f"{wanted!r} could be any of {', '.join(map(_stem, found[:5]))}: write more of it")
 
     def latest(self, cwd: Path) -> SessionId | None:
         """Return the session of `cwd` that was written last. Opens no file and looks into no other project's folder."""
-        ages = [(mtime, path.stem) for path in self._files(project_key(cwd)) if (mtime := _mtime(path)) is not None]
+        ages = [(mtime, _stem(path)) for path in self._files(project_key(cwd)) if (mtime := _mtime(path)) is not None]
         return SessionId(max(ages)[1]) if ages else None
 
     def list(self, cwd: Path | None = None) -> tuple[Summary, ...]:
@@ -170,19 +192,21 @@ class Store:
 
     def _begin(self, folder: Path, chosen: SessionId, cwd: Path, now: float, *, fresh: bool = False) -> Session:
         path = folder / f"{chosen}.jsonl"
-        journal = Journal(path, Header(chosen, str(cwd), now), fresh=fresh)
-        _note_holder(path)
+        journal = Journal(path, Header(chosen, str(cwd), now), fresh=fresh, secrets=self._secrets)
+        note_holder(path)
         return Session(chosen, journal, path=path)
 
     def _not_kept(self, error: OSError) -> str:
         return f"this session is not kept: {self._root} cannot be written ({error.strerror or error})"
 
-    def _files(self, project: str | None = None) -> Iterator[Path]:
+    def _files(self, project: str | None = None) -> Iterator[str]:
+        """Yield the paths of session files. As texts: with ten thousand of them, `Path` objects would cost most."""
         try:
-            folders = [self._root / project] if project else [path for path in self._root.iterdir() if path.is_dir()]
+            with os.scandir(self._root) as entries:
+                folders = [entry.path for entry in entries if project in (None, entry.name) and entry.is_dir()]
             for folder in folders:
-                if folder.is_dir():
-                    yield from folder.glob("*.jsonl")
+                with os.scandir(folder) as entries:
+                    yield from [entry.path for entry in entries if entry.name.endswith(_SUFFIX)]
         except OSError:
             return
 
@@ -199,27 +223,25 @@ def _id_of(path: Path, loaded: Loaded) -> SessionId:
     return loaded.header.session_id if loaded.header and loaded.header.session_id else SessionId(path.stem)
 
 
-def _mtime(path: Path) -> float | None:
+def _stem(path: str) -> str:
+    return path.rpartition(os.sep)[2].removesuffix(_SUFFIX)
+
+
+def _mtime(path: str) -> float | None:
     try:
-        return path.stat().st_mtime
+        return os.stat(path).st_mtime
     except OSError:
         return None
 
 
-def _lock_note(path: Path) -> Path:
-    return path.resolve().with_suffix(".lock")
+def _unwritable(path: Path, loaded: Loaded, why: str) -> Session:
+    """Return a session that goes on in memory only."""
+    notice = f"what follows is not kept: {why}"
+    return Session(_id_of(path, loaded), MemoryJournal(), loaded, notices=(*loaded.notices, notice))
 
 
-def _note_holder(path: Path) -> None:
-    """Write down who holds the lock. Only for the error text of others, so failing to is no failure."""
-    try:
-        _lock_note(path).write_text(f"{os.getpid()}\n")
-    except OSError:
-        return
-
-
-def _holder(path: Path) -> str:
-    try:
-        return f"the process {int(_lock_note(path).read_text())}"
-    except (OSError, ValueError):
-        return "another process"
+def _repaired(loaded: Loaded, journal: Journal) -> Loaded:
+    """Append what ends the last run, where it has no end, and return where the session goes on from there."""
+    for stamped in loaded.repair:
+        journal.append(stamped)
+    return attrs.evolve(loaded, last_seq=loaded.last_seq + len(loaded.repair))

@@ -199,3 +199,19 @@ def test_br_128_killed_in_the_middle_again_and_again(path):
         after = load(path)
         assert after.history == before.history
         assert after.notices == ()
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_file_that_vanishes_is_told_at_the_next_record(path, how):
+    journal = Journal(path, HEADER)
+    first, second, *_ = stamped(text_run(1))
+    journal.append(first)
+    if how == "removed":
+        path.unlink()
+    else:
+        other = path.with_name("other")
+        other.write_bytes(b"")
+        other.rename(path)
+    with pytest.raises(SessionError, match="removed or replaced"):
+        journal.append(second)
+    journal.close()

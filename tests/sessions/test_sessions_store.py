@@ -6,11 +6,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from session_events import open_turn, stamped, text_run
+from session_events import call, open_turn, stamped, text_run
 
 from novacode.errors import SessionError
+from novacode.sessions.fold import load
 from novacode.sessions.journal import MemoryJournal
+from novacode.sessions.record import read_lines
 from novacode.sessions.store import Store, project_key, session_id
+from novacode.values import serial
+from novacode.values.events import ApprovalAsked, ApprovalClosed, RunEnded, RunStatus
+from novacode.values.ids import ApprovalId, CallId
+from novacode.values.request import Usage
+from novacode.values.results import Outcome
 
 NOW = 1_790_000_000.0  # 2026-09-21 14:13:20 UTC
 
@@ -211,3 +218,101 @@ def test_the_list_does_not_grow_with_the_files(store, work):
         file.truncate(2_000_000_000)  # sparse: reading it would take seconds and gigabytes
     (summary,) = store.list(work)
     assert summary.size == 2_000_000_000
+
+
+def test_opening_after_a_crash_writes_the_repair_down_once(store, work):
+    write(store.create(work), open_turn())
+    path = store.find(store.latest(work))
+    crashed = path.read_bytes()
+    viewed = load(path)
+    assert path.read_bytes() == crashed, "looking writes nothing"
+    session = store.open(store.latest(work))
+    session.close()
+    repaired = path.read_bytes()
+    assert repaired.startswith(crashed)
+    assert session.loaded.history == viewed.history
+    again = store.open(store.latest(work))
+    again.close()
+    assert path.read_bytes() == repaired, "opening a second time adds nothing"
+    assert (again.notices, again.loaded.interrupted, again.loaded.history) == ((), False, viewed.history)
+    assert again.loaded.last_seq == session.loaded.last_seq
+
+
+def test_the_repair_is_events_of_the_run_that_was_cut_off(store, work):
+    asked = ApprovalAsked(ApprovalId("s-x-r1-a1"), call("c3", 3), "a question nobody answered")
+    write(store.create(work), [*open_turn(), asked])
+    store.open(store.latest(work)).close()
+    with store.find(store.latest(work)).open("rb") as file:
+        added = [serial.load_stamped(record.data) for record in list(read_lines(file))[11:]]
+    assert [one.seq for one in added] == [11, 12, 13, 14, 15, 16]
+    assert {(one.run_id, one.at) for one in added} == {("s-x-r1", 2e9 + 10)}
+    lost, skipped, closed, committed, notice, ended = (one.event for one in added)
+    assert [(one.result.call_id, one.result.outcome, one.result.text.split(":")[0]) for one in (lost, skipped)] == [
+        ("c2", Outcome.LOST, "Started, outcome unknown"),
+        ("c3", Outcome.SKIPPED, "Never started"),
+    ]
+    assert closed == ApprovalClosed(
+        ApprovalId("s-x-r1-a1"), CallId("c3"), "shell", "abandoned", "the end of the process"
+    )
+    assert [one.outcome for one in committed.exchange.results] == [Outcome.OK, Outcome.LOST, Outcome.SKIPPED]
+    assert "c2, c3" in notice.text
+    assert ended == RunEnded(
+        RunStatus.FAILED,
+        "crashed",
+        "I look.",
+        turns=1,
+        usage=Usage(0, 0, 0, 0, 0),
+        calls={"total": 3, "ok": 1, "lost": 1, "skipped": 1},
+    )
+
+
+@pytest.mark.parametrize("kept", range(6))
+def test_a_repair_that_is_cut_off_is_finished_by_the_next(store, work, kept):
+    write(store.create(work), open_turn())
+    path = store.find(store.latest(work))
+    crashed = path.read_bytes()
+    store.open(store.latest(work)).close()
+    whole = path.read_bytes()[len(crashed) :].splitlines(keepends=True)
+    path.write_bytes(crashed + b"".join(whole[:kept]))
+    wanted = load(path).history
+    store.open(store.latest(work)).close()
+    loaded = load(path)
+    assert (loaded.history, loaded.interrupted, loaded.notices) == (wanted, False, ())
+    records = path.read_bytes()
+    assert (records.count(b'"type":"turn_committed"'), records.count(b'"type":"run_ended"')) == (1, 1)
+    assert records.count(b'"type":"call_settled"') == 3
+
+
+def test_a_fork_of_a_crashed_session_is_repaired_and_the_original_is_not(store, work):
+    write(store.create(work), open_turn())
+    source = store.find(store.latest(work))
+    before = source.read_bytes()
+    fork = store.fork(source.stem, work)
+    fork.close()
+    assert source.read_bytes() == before
+    assert (load(fork.path).interrupted, len(load(fork.path).history.items[-1].results)) == (False, 3)
+
+
+def test_a_repair_that_finds_no_room_leaves_the_session_readable(store, work, monkeypatch):
+    write(store.create(work), open_turn())
+    before = store.find(store.latest(work)).read_bytes()
+
+    def full(fd, data):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        session = store.open(store.latest(work))
+    assert isinstance(session.journal, MemoryJournal)
+    assert "No space left on device" in session.notices[-1]
+    assert len(session.loaded.history.items[-1].results) == 3
+    assert store.find(store.latest(work)).read_bytes() == before
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the kernel lists no locks here")
+def test_br_129_the_holder_is_named_through_another_name_of_the_file(store, work):
+    session = store.create(work)
+    os.link(session.path, session.path.with_name("s-other.jsonl"))
+    with pytest.raises(SessionError, match=rf"in use by the process {os.getpid()}"):
+        store.open("s-other")
+    session.close()
