@@ -12,6 +12,7 @@ import trio
 from attrs.validators import ge, le, min_len
 
 from novacode.tools.base import Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.bytepattern import byte_pattern
 from novacode.tools.encodings import detect, is_binary, mark_bad_bytes
 from novacode.tools.files import load_listed, open_regular, printable
 from novacode.tools.filetool import search_summary, target
@@ -19,6 +20,7 @@ from novacode.tools.glob import require_folder
 from novacode.tools.matches import LARGEST_SEARCHED, Matches
 from novacode.tools.pathglob import PathGlob
 from novacode.tools.patterns import Search, compiled
+from novacode.tools.sieve import BREATH, Sieve
 from novacode.tools.walk import walk
 from novacode.values.parts import JSON
 from novacode.workspace.paths import Workspace
@@ -26,7 +28,6 @@ from novacode.workspace.paths import Workspace
 __all__ = ["GrepArgs", "GrepTool"]
 
 _MOST = LARGEST_SEARCHED + 1  # bytes read of a file: one more tells that there is more
-_BREATH = 20  # files between checkpoints
 _BREATH_BYTES = 100_000  # of one file that count as another file
 
 _DESCRIPTION = """Search the content of files for a regular expression (Python syntax), line by line.
@@ -72,20 +73,22 @@ class GrepTool:
         matches = Matches(search, args.context, args.limit)
         start = ctx.workspace.resolve(args.path)
         prefix = _prefix(start, args, ctx.workspace)
-        due = _BREATH  # at once, so that what is cancelled already does nothing
-        for path in _files(start, args):
-            due += 1
-            if due >= _BREATH:
-                due = 0
-                await trio.lowlevel.checkpoint()
-            data = load_listed(f"{start}/{path}" if path else str(start), _MOST) if path is not None else None
-            if path is None or data is None:
-                continue
-            due += len(data) // _BREATH_BYTES
-            matches.cut_files += len(data) == _MOST
-            text = _text_of(data[:LARGEST_SEARCHED], search)
-            if text:
-                await matches.look_in(printable(prefix + path), text)
+        sieve = Sieve(iter(_files(start, args)), start, byte_pattern(args.pattern, ignore_case=args.ignore_case), _MOST)
+        due = 0
+        while not sieve.ended:
+            for path in await sieve.next(ctx):
+                due += 1
+                if due >= BREATH:
+                    due = 0
+                    await trio.lowlevel.checkpoint()
+                data = load_listed(f"{start}/{path}" if path else str(start), _MOST)
+                if data is None:
+                    continue
+                due += len(data) // _BREATH_BYTES
+                matches.cut_files += len(data) == _MOST
+                text = _text_of(data[:LARGEST_SEARCHED], search)
+                if text:
+                    await matches.look_in(printable(prefix + path), text)
         return ToolOutput.of(matches.report(f"Nothing below `{args.path}` matches `{args.pattern}`."))
 
 

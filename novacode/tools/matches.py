@@ -48,12 +48,13 @@ class Matches:
         if lines[-1] == "":
             lines.pop()
         hits: list[int] = []
+        long: list[int] = []
         for start in range(0, len(lines), _STRETCH):
             if start:
                 await trio.lowlevel.checkpoint()
             try:
                 with cpu_limit(_PATIENCE):
-                    hits.extend(self._hits(lines, start))
+                    hits.extend(self._hits(lines, start, long))
             except CpuTimeOver:
                 raise ToolFailed(
                     f"The pattern takes too long on `{name}`, somewhere in lines {start + 1} to "
@@ -64,6 +65,8 @@ class Matches:
             self._files += 1
             self._total += len(hits)
             self._show(name, lines, hits)
+        if hits or self._matches_further_on(lines, long):
+            self._cut_lines += len(long)
 
     def report(self, nothing: str) -> str:
         """Return the lines found; `nothing` where there are none."""
@@ -79,14 +82,21 @@ class Matches:
             lines.append(f"[{self.cut_files} large files were searched in their first {LARGEST_SEARCHED} bytes]")
         return "\n".join(lines)
 
-    def _hits(self, lines: Sequence[str], start: int) -> Iterator[int]:
+    def _matches_further_on(self, lines: Sequence[str], long: Sequence[int]) -> bool:
+        """Whether one of the `long` lines, none of which matches in its first part, does so as a whole, or may."""
+        with suppress(CpuTimeOver), cpu_limit(_PATIENCE):
+            return any(self._search.regex.search(lines[at]) for at in long)
+        return True
+
+    def _hits(self, lines: Sequence[str], start: int, long: list[int]) -> Iterator[int]:
+        """Yield which lines from `start` on match, as far as one stretch goes, and put the cut ones on `long`."""
         literal, find = self._search.literal, self._search.regex.search
         for at in range(start, min(start + _STRETCH, len(lines))):
             line = lines[at]
             if literal and literal not in line:
                 continue
             if len(line) > _LONGEST_SEARCHED:
-                self._cut_lines += 1
+                long.append(at)
                 line = line[:_LONGEST_SEARCHED]
             if find(line):
                 yield at

@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 from novacode.errors import ToolFailed
 
-__all__ = ["Search", "compiled"]
+__all__ = ["QUANTIFIER", "Search", "compiled", "pieces_of"]
 
 # What asks about the ends of the text, or looks around: on a line alone the answer can be another.
 _LINE_BOUND = re.compile(r"\\[ABZ]|\(\?")
-_QUANTIFIER = re.compile(r"[*+?]|\{\d*,?\d*\}")
+
+QUANTIFIER = re.compile(r"[*+?]|\{\d*,?\d*\}")
+"""A piece that says how often; `{}` alone, which looks like one, stands for itself."""
 
 
 class Search(NamedTuple):
@@ -51,10 +53,10 @@ def compiled(pattern: str, *, ignore_case: bool) -> Search:
     except (OverflowError, RecursionError) as wrong:
         raise ToolFailed(f"`pattern` is too large to be used: {wrong}.") from None
     # Upper and lower case are not always one to one (the Kelvin sign is a "k"), so no literal can be required then.
-    return Search(regex, "" if ignore_case or "(?" in pattern else _literal(_pieces(pattern)), anywhere)
+    return Search(regex, "" if ignore_case or "(?" in pattern else _literal(pieces_of(pattern)), anywhere)
 
 
-def _pieces(pattern: str) -> list[str]:
+def pieces_of(pattern: str) -> list[str]:
     """Return the pattern cut into escapes, classes, quantifiers, brackets and single characters."""
     pieces, at = [], 0
     while at < len(pattern):
@@ -63,7 +65,7 @@ def _pieces(pattern: str) -> list[str]:
             end = at + 2
         elif pattern[at] == "[":
             end = _end_of_class(pattern, at)
-        elif quantifier := _QUANTIFIER.match(pattern, at):
+        elif quantifier := QUANTIFIER.match(pattern, at):
             end = quantifier.end()
         pieces.append(pattern[at:end])
         at = end
@@ -86,7 +88,7 @@ def _literal(pieces: list[str]) -> str:
     for piece, after in zip(pieces, [*pieces[1:], ""], strict=True):
         depth += (piece == "(") - (piece == ")")
         char = _plain_character(piece)
-        optional = bool(_QUANTIFIER.fullmatch(after)) and after != "+"
+        optional = bool(QUANTIFIER.fullmatch(after)) and after != "+"
         if char and depth == 0 and not optional:
             run += char
         if not char or depth or optional or after == "+":

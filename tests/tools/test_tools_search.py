@@ -20,6 +20,7 @@ from novacode.tools.grep import GrepTool
 from novacode.tools.pathglob import PathGlob
 from novacode.tools.patterns import compiled
 from novacode.tools.walk import walk
+from novacode.workspace.processes import RealProcesses
 
 GLOB, GREP = GlobTool(), GrepTool()
 
@@ -195,6 +196,7 @@ async def test_grep_counts_what_it_does_not_show(bench):
 
 
 async def test_grep_results_are_bounded_in_size(bench):
+    bench.processes = RealProcesses()  # so much is worth asking ripgrep about
     bench.put("f", ("hit " + "x" * 3000 + "\n") * 2000)
     said = await bench.run(GREP, pattern="hit", limit=2000)
     assert len(said) < 42_000
