@@ -6,114 +6,35 @@ nothing about real processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import attrs
 import trio
 
 from novacode import grace
-from novacode.errors import InputError, ToolFailed
+from novacode.errors import ToolFailed
 from novacode.values.events import Reaped
 from novacode.values.ids import CallId
 from novacode.workspace.base import Command, Exit
+from novacode.workspace.simulation import ScriptedTool, Simulation, parse_simulation
 
 __all__ = ["NoProcesses", "ScriptedTool", "SimulatedWorld", "Simulation", "parse_simulation"]
 
 
-@attrs.frozen
-class ScriptedTool:
-    """What calls of the tool `name` come to whose subject (command, path, pattern) fits the glob `when`.
-
-    `takes` and `cleanup` are seconds: of work, and of what must be done when it is cancelled. `writes` are files that
-    are written when the work is done. `raises` makes the tool fail with a bug of that text. Without an `output` the
-    tool answers from the files in memory.
-    """
-
-    name: str
-    when: str = "*"
-    output: str | None = None
-    exit: int = 0
-    takes: float = 0.0
-    cleanup: float = 0.0
-    raises: str = ""
-    prints: str = ""
-    writes: Mapping[str, str] = attrs.field(factory=dict)
-
-
-@attrs.frozen
-class Simulation:
-    """What a world begins with. The first tool that fits a call is the one that counts."""
-
-    files: Mapping[str, str] = attrs.field(factory=dict)
-    tools: tuple[ScriptedTool, ...] = ()
-
-
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "name": str,
-    "when": str,
-    "output": str,
-    "exit": int,
-    "takes": (int, float),
-    "cleanup": (int, float),
-    "raises": str,
-    "prints": str,
-    "writes": dict,
-}
-
-
-def parse_simulation(table: Mapping[str, Any], source: str) -> Simulation:
-    """Return the simulation that the `[simulate]` table of a script describes.
-
-    Raises `InputError` that names the place, the key, the value and what was expected.
-    """
-    unknown = set(table) - {"files", "tool"}
-    if unknown:
-        raise InputError(f"{source}: [simulate] has `{min(unknown)}`; it takes `files` and `tool`")
-    files = _texts(table.get("files", {}), f"{source}: [simulate.files]")
-    entries = table.get("tool", [])
-    if not isinstance(entries, list):
-        raise InputError(f"{source}: [simulate] `tool` is {entries!r}; write [[simulate.tool]] tables")
-    return Simulation(
-        files, tuple(_tool(entry, f"{source}: simulate.tool {at}") for at, entry in enumerate(entries, 1))
-    )
-
-
-def _tool(entry: Any, where: str) -> ScriptedTool:
-    if not isinstance(entry, dict) or "name" not in entry:
-        raise InputError(f"{where} is {entry!r}; it needs at least a `name`")
-    for key, value in entry.items():
-        if key not in _TYPES:
-            raise InputError(f"{where} has `{key}`; it takes {', '.join(_TYPES)}")
-        if not isinstance(value, _TYPES[key]) or isinstance(value, bool):
-            raise InputError(f"{where}: `{key}` is {value!r}, which is not {_named(_TYPES[key])}")
-        if isinstance(value, int | float) and key in ("takes", "cleanup") and value < 0:
-            raise InputError(f"{where}: `{key}` is {value!r}; it must be 0 or more seconds")
-    if "writes" in entry:
-        _texts(entry["writes"], f"{where}: `writes`")
-    return ScriptedTool(**entry)
-
-
-def _texts(table: Any, where: str) -> Mapping[str, str]:
-    if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
-        raise InputError(f"{where} is {table!r}; it takes paths with their text")
-    return table
-
-
-def _named(wanted: type | tuple[type, ...]) -> str:
-    return "a number" if isinstance(wanted, tuple) else {str: "text", int: "a whole number", dict: "a table"}[wanted]
-
-
 @attrs.define(eq=False)
 class SimulatedWorld:
-    """The world while it is played in. `under_way` are the calls that were entered and not left."""
+    """The world while it is played in. `under_way` are the calls that were entered and not left.
+
+    `cleaning` are those among them that were cancelled and clean up.
+    """
 
     root: Path
     simulation: Simulation = attrs.field(factory=Simulation)
     files: dict[Path, str] = attrs.field(factory=dict)
     under_way: set[CallId] = attrs.field(factory=set)
+    cleaning: set[CallId] = attrs.field(factory=set)
     entered: list[CallId] = attrs.field(factory=list)
     written: list[tuple[CallId, Path]] = attrs.field(factory=list)
 
@@ -135,10 +56,14 @@ class SimulatedWorld:
         try:
             return await self._played(call_id, entry, act, show)
         except trio.Cancelled:
+            self.cleaning.add(call_id)
             with grace.cleanup(entry.cleanup + 1.0):
                 await trio.sleep(entry.cleanup)
+            if entry.sin == "swallow":
+                return "it went on as if nothing had been asked", 0
             raise
         finally:
+            self.cleaning.discard(call_id)
             self.under_way.discard(call_id)
 
     async def _played(
@@ -146,6 +71,8 @@ class SimulatedWorld:
     ) -> tuple[str, int]:
         if entry.prints:
             show(entry.prints.encode())
+        if entry.sin == "group":
+            await _work_with_a_failing_child(entry.takes)
         await trio.sleep(entry.takes)
         if entry.raises:
             raise RuntimeError(entry.raises)
@@ -170,6 +97,21 @@ class SimulatedWorld:
             if entry.name == tool and fnmatchcase(subject, entry.when):
                 return entry
         return ScriptedTool(tool)
+
+
+async def _work_with_a_failing_child(seconds: float) -> None:
+    """Work in a nursery whose other child fails when it is stopped, be it because the work is done."""
+
+    async def fail() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ValueError("failed while it was being stopped")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(fail)
+        await trio.sleep(seconds)
+        nursery.cancel_scope.cancel()
 
 
 class NoProcesses:
