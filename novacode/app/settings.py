@@ -53,6 +53,7 @@ class Settings:
     stream_retries: int = 5
     env_keep: tuple[str, ...] = ()
     env_set: Mapping[str, str] = attrs.field(factory=dict)
+    secrets: tuple[str, ...] = ()
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     hooks: tuple[Mapping[str, JSON], ...] = ()

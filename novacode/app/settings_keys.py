@@ -119,6 +119,7 @@ KEYS: Mapping[str, Key] = {
     "stream_retries": Key(_whole(0), "a whole number of 0 or more"),
     "env.keep": Key(_texts, "a list of names of environment variables", needs_trust=True, adds_up=True),
     "env.set": Key(_table_of_texts, "a table of names and texts", needs_trust=True),
+    "secrets": Key(_texts, "a list of names of environment variables", adds_up=True),
     "system_prompt": Key(_text, "a text"),
     "append_system_prompt": Key(_text, "a text"),
     "hooks": Key(_tables, "tables, each begun with [[hooks]]", needs_trust=True, adds_up=True),

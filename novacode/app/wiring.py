@@ -35,6 +35,7 @@ from novacode.engine.prompt import Prompt, requests
 from novacode.models.backoff import GiveUp, RetryLimits, Stage, Wait, decide
 from novacode.models.catalog import cost_usd
 from novacode.models.client import ModelClient
+from novacode.sessions.secrets import Secrets
 from novacode.sessions.store import Session, Store, memory_session
 from novacode.tools.base import SeenFiles
 from novacode.tools.builtin import builtin_tools
@@ -125,6 +126,8 @@ class App:
             await self._dirty[0].wait()
             self._dirty[0] = trio.Event()
             await self.session.journal.flush()
+            if (failed := self.session.journal.failed) is not None:
+                self.bus.fail(failed)
 
 
 @asynccontextmanager
@@ -152,13 +155,18 @@ async def open_app(setup: Setup) -> AsyncIterator[App]:
 def _session(setup: Setup, *, deterministic: bool) -> Session:
     wish = setup.session
     clock = WallClock()
-    store = Store(setup.home, clock)
+    store = Store(setup.home, clock, secrets=_secrets(setup))
     wanted = wish.wanted or (store.latest(setup.cwd) if wish.latest else None)
     if wanted:
         return store.fork(wanted, setup.cwd) if wish.fork else store.open(wanted)
     if not wish.keep:
         return memory_session(_DETERMINISTIC_ID if deterministic else SessionId("s-unkept"))
     return store.replace(_DETERMINISTIC_ID, setup.cwd) if deterministic else store.create(setup.cwd)
+
+
+def _secrets(setup: Setup) -> Secrets:
+    """Return what no session file may hold: the keys of providers, and what the settings name."""
+    return Secrets((*filter(is_provider_key, setup.environ), *setup.settings.secrets), setup.environ)
 
 
 def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: bool) -> App:

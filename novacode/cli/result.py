@@ -24,10 +24,13 @@ from novacode.values.parts import JSON, ToolCall
 from novacode.values.request import Usage
 from novacode.values.results import Outcome
 
-__all__ = ["ResultWatch", "build_result", "exit_code", "failure_result", "usage_object"]
+__all__ = ["UNKEPT", "ResultWatch", "build_result", "exit_code", "failure_result", "usage_object"]
 
 _SIGNALS = {"SIGHUP": 129, "SIGINT": 130, "SIGPIPE": 141, "SIGTERM": 143}
 _CANCELLED = 130
+UNKEPT = 74
+"""What happened is not on record: the session could not be written. `EX_IOERR` of sysexits, beside 75."""
+
 _TEMPORARY = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.SERVER, FailureKind.NETWORK})
 _DENIALS = frozenset({Outcome.DENIED, Outcome.HOOK_DENIED})
 
@@ -142,6 +145,8 @@ def exit_code(outcome: RunEnded | BaseException) -> int:
             return _SIGNALS.get(reason, _CANCELLED)
         case RunEnded(status=RunStatus.FAILED, reason="replay_mismatch"):
             return ReplayMismatch.exit_code
+        case RunEnded(status=RunStatus.FAILED, reason="session_error"):
+            return UNKEPT
         case RunEnded(failure=failure):
             return _failure_code(failure)
         case ModelFailed(failure=failure):
@@ -198,6 +203,8 @@ def _subtype(ended: RunEnded) -> str:
         case RunStatus.FAILED:
             if ended.reason == "replay_mismatch":
                 return "error_replay"
+            if ended.reason == "session_error":
+                return "error_session"
             return _failed(ended.failure) if ended.failure else "error_runtime"
 
 

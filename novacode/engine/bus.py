@@ -50,6 +50,12 @@ class Bus:
         """Hand `sink` no more events."""
         self._sinks.remove(sink)
 
+    def fail(self, error: SessionError) -> None:
+        """Take note that what happens is on no record any more: no matter when that was found out, the run stops."""
+        if self.failure is None:
+            self.failure = error
+            self.on_failure(error)
+
     def emitter(self, run_id: RunId) -> Emit:
         """Return the `Emit` of one run."""
 
@@ -72,9 +78,7 @@ class Bus:
             try:
                 sink(stamped)
             except SessionError as error:
-                if self.failure is None:
-                    self.failure = error
-                    self.on_failure(error)
+                self.fail(error)
 
 
 class Feed:
