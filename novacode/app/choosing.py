@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -11,14 +12,13 @@ from novacode.errors import CredentialsError, InputError
 from novacode.models.catalog import PROVIDERS, Provider, auth_headers, split_model
 from novacode.models.client import ModelClient
 from novacode.models.endpoint import Endpoint, Timeouts
-from novacode.models.script import Script, ScriptWire, demo_script, load_script
-from novacode.protocols.anthropic import AnthropicCodec
 from novacode.protocols.base import Codec
-from novacode.protocols.openai_chat import OpenAIChatCodec
-from novacode.protocols.quirks import quirks_for
 from novacode.protocols.summary import codec_for
 from novacode.values.ids import CallIds
 from novacode.workspace.simulated import Simulation, parse_simulation
+
+if TYPE_CHECKING:
+    from novacode.models.script import Script
 
 __all__ = ["Choice", "choose", "scripted"]
 
@@ -49,7 +49,10 @@ class Choice:
         """Return what asks it. `on_time` is told the time of a script."""
         if self._provider is None:
             assert self._script is not None, "a choice has a provider or a script"
-            return ModelClient(AnthropicCodec(), ScriptWire(self._script, on_time), ids, idle_timeout)
+            # Reading and playing scripts takes 30 ms to import, and a run with a provider does neither.
+            from novacode.models.script import ScriptWire
+
+            return ModelClient(codec_for("anthropic"), ScriptWire(self._script, on_time), ids, idle_timeout)
         # httpx is imported only where there is a network to talk to: a scripted run starts in half the time.
         from novacode.models.http import HttpWire
 
@@ -65,11 +68,15 @@ def choose(wanted: str | None, base_url: str | None, environ: Mapping[str, str])
     cannot be read, and says what to do.
     """
     if wanted == "demo":
+        from novacode.models.script import demo_script  # see `Choice.client`
+
         return scripted("demo", demo_script())
     if wanted and wanted.startswith("script:"):
         path = wanted.removeprefix("script:")
         if not Path(path).is_file():
             raise InputError(f"the script {path!r} is not a file; --model script:FILE takes a TOML file")
+        from novacode.models.script import load_script  # see `Choice.client`
+
         return scripted(f"script:{Path(path).name}", load_script(Path(path)))
     provider, name = split_model(wanted) if wanted else _from_environment(environ)
     url = base_url or (environ.get(provider.url_env) if provider.url_env else None) or provider.base_url
@@ -97,5 +104,9 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[Provider, str]:
 
 def _codec(provider: Provider) -> Codec:
     if provider.protocol == "openai-chat":
+        # Like `codec_for`: only the one codec that is spoken is imported.
+        from novacode.protocols.openai_chat import OpenAIChatCodec
+        from novacode.protocols.quirks import quirks_for
+
         return OpenAIChatCodec(quirks_for(provider.quirks))
     return codec_for(provider.protocol)
