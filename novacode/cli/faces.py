@@ -1,0 +1,83 @@
+"""Everybody who shows, asks and writes while a session runs: what `run` and `chat` have in common."""
+
+from __future__ import annotations
+
+import locale
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import attrs
+import trio
+
+from novacode.app.wiring import App
+from novacode.cli.approving import Approver
+from novacode.cli.outlet import Outlet
+from novacode.cli.plain import PlainFace
+from novacode.cli.render import Look, TerminalFace, make_face
+from novacode.cli.stdout import Stdout
+from novacode.engine.bus import Sink
+
+__all__ = ["Faces", "faces"]
+
+_STDOUT_GONE = "SIGPIPE"
+
+
+@attrs.frozen
+class Faces:
+    """Who is there. `approver` is `None` where nobody can be asked."""
+
+    face: TerminalFace | PlainFace
+    approver: Approver | None
+
+    @property
+    def draws_answers(self) -> bool:
+        """Whether what the model says is on the terminal already."""
+        return isinstance(self.face, TerminalFace)
+
+
+@asynccontextmanager
+async def faces(
+    app: App, stdout: Stdout, sinks: Sequence[Sink] = (), *, quiet: bool = False, verbose: bool = False
+) -> AsyncIterator[Faces]:
+    """Subscribe everybody to `app`, and `sinks` first; when the body is over all of them have ended.
+
+    Signals are received meanwhile, the journal is brought to the disk, and a standard output that nobody reads any
+    more cancels the run. The body handles its `NovaError`s itself: out of here they come as a group.
+    """
+    encoding = locale.getpreferredencoding(False)
+    face = make_face(2, encoding, Look(quiet, verbose, app.setup.environ, app.processes.waiting_for))
+    for notice in () if quiet else app.notices:
+        face.say(notice)
+    for sink in (*sinks, face):
+        app.bus.subscribe(sink)
+    _explain_stops(app, face)
+    stdout.on_broken = lambda: _reader_gone(app)
+    approver = Approver(app.agent, Outlet(2, encoding), face) if app.setup.somebody else None
+    async with trio.open_nursery() as nursery:
+        await nursery.start(app.background)
+        nursery.start_soon(stdout.run)
+        nursery.start_soon(stdout.watch)
+        nursery.start_soon(face.run)
+        if approver is not None:
+            approver.subscribe(app.bus)
+            nursery.start_soon(approver.run)
+        yield Faces(face, approver)
+        face.close()
+        nursery.cancel_scope.cancel()
+
+
+def _reader_gone(app: App) -> None:
+    app.agent.cancel(_STDOUT_GONE)
+
+
+def _explain_stops(app: App, face: TerminalFace | PlainFace) -> None:
+    """Say at the first press what is being stopped, and how to be faster."""
+    first = app.ladder.first
+
+    def stop(signal_name: str) -> None:
+        first(signal_name)
+        waiting = app.processes.waiting_for()
+        what = f" and waiting for {len(waiting)} process(es)" if waiting else ""
+        face.say(f"{signal_name}: stopping the run{what}; again to kill at once")
+
+    app.ladder.first = stop
