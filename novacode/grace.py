@@ -17,13 +17,17 @@ __all__ = ["DEFAULT", "Grace", "cleanup"]
 
 @attrs.frozen
 class Grace:
-    """Seconds each kind of clean-up may take. `term` is how long a process has after SIGTERM, `kill` after SIGKILL."""
+    """Seconds each kind of clean-up may take. `term` is how long a process has after SIGTERM, `kill` after SIGKILL.
+
+    `hooks` is what hooks have for the end of a session.
+    """
 
     term: float = 2.0
     kill: float = 1.0
     pipes: float = 0.2
     journal: float = 2.0
     wire: float = 1.0
+    hooks: float = 5.0
 
 
 DEFAULT = Grace()

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import attrs
 
+from novacode.app.hook_files import read_hook_file
 from novacode.app.rule_store import personal_file
 from novacode.app.settings_keys import KEYS, Key
 from novacode.app.trust import TrustedFolders
+from novacode.authority.hook_settings import HookSpec, parse_hooks
 from novacode.authority.modes import Mode
 from novacode.authority.rules import Rule, parse_rule
 from novacode.errors import SettingsError, UsageError
@@ -56,7 +58,7 @@ class Settings:
     secrets: tuple[str, ...] = ()
     system_prompt: str | None = None
     append_system_prompt: str | None = None
-    hooks: tuple[Mapping[str, JSON], ...] = ()
+    hooks: tuple[HookSpec, ...] = ()
     where: Mapping[str, str] = attrs.field(factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -85,6 +87,16 @@ class Places:
         if folder.resolve() == self.home.resolve():
             return ()
         return (folder / "config.toml", folder / "config.local.toml")
+
+    @property
+    def hooks(self) -> Path:
+        """The user's file of hooks, in the form other agents use."""
+        return self.home / "hooks.json"
+
+    @property
+    def project_hooks(self) -> tuple[Path, ...]:
+        """The project's file of hooks, with the same exception as for `project`."""
+        return tuple(path.with_name("hooks.json") for path in self.project[:1])
 
 
 @attrs.frozen
@@ -137,8 +149,9 @@ def load_settings(places: Places, environ: Mapping[str, str], flags: Mapping[str
     """
     trusted = TrustedFolders(places.home)
     warnings: list[str] = []
-    found: list[tuple[str, _Value]] = [*_from_file(places.user, warnings), *_from_file(places.personal, warnings)]
-    for path in places.project:
+    own = (places.user, places.hooks, places.personal)
+    found: list[tuple[str, _Value]] = [item for path in own for item in _from_file(path, warnings)]
+    for path in (*places.project, *places.project_hooks):
         values = list(_from_file(path, warnings))
         if not trusted.trusts(path.parent.parent):
             values = _without_trust(path, values, warnings, trusted.path)
@@ -150,6 +163,11 @@ def load_settings(places: Places, environ: Mapping[str, str], flags: Mapping[str
 
 
 def _from_file(path: Path, warnings: list[str]) -> Iterator[tuple[str, _Value]]:
+    if path.suffix == ".json":
+        hooks = read_hook_file(path, warnings)
+        if hooks is not None:
+            yield "hooks", _Value(hooks, str(path))
+        return
     try:
         text = path.read_bytes().decode("utf-8-sig")
         data = tomllib.loads(text)
@@ -202,7 +220,7 @@ def _from_environment(environ: Mapping[str, str], warnings: list[str]) -> Iterat
             warnings.append(f"{name} is not a setting.{guess}")
 
 
-def _put_together(found: Sequence[tuple[str, _Value]], warnings: Sequence[str]) -> Settings:
+def _put_together(found: Sequence[tuple[str, _Value]], warnings: list[str]) -> Settings:
     values: dict[str, JSON] = {}
     where: dict[str, str] = {}
     rules: list[Rule] = []
@@ -210,6 +228,9 @@ def _put_together(found: Sequence[tuple[str, _Value]], warnings: Sequence[str]) 
         value = _checked(KEYS[key], key, given)
         if key in _RULE_KEYS:
             rules += (_rule(key, item, given) for item in value)
+        elif key == "hooks":
+            value, told = parse_hooks(value, given.place)
+            warnings += told
         values[key] = (*values.get(key, ()), *value) if KEYS[key].adds_up else value
         where[key] = f"{where[key]}, {given.place}" if KEYS[key].adds_up and key in where else given.place
     return Settings(

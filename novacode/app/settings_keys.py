@@ -94,10 +94,11 @@ def _table_of_texts(value: JSON) -> Mapping[str, str]:
     return dict(value)
 
 
-def _tables(value: JSON) -> tuple[Mapping[str, JSON], ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
+def _hooks(value: JSON) -> JSON:
+    """Tell apart what may be hooks and what cannot; each hook is read where its file and place are known."""
+    if not isinstance(value, list | tuple | Mapping):
         raise ValueError
-    return tuple(value)
+    return value
 
 
 _RULES = 'a list of rules, for example ["shell(git log:*)", "edit(src/**)"]'
@@ -122,5 +123,7 @@ KEYS: Mapping[str, Key] = {
     "secrets": Key(_texts, "a list of names of environment variables", adds_up=True),
     "system_prompt": Key(_text, "a text"),
     "append_system_prompt": Key(_text, "a text"),
-    "hooks": Key(_tables, "tables, each begun with [[hooks]]", needs_trust=True, adds_up=True),
+    "hooks": Key(
+        _hooks, "tables, each begun with [[hooks]], or lists of hooks by event", needs_trust=True, adds_up=True
+    ),
 }

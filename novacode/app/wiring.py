@@ -16,12 +16,16 @@ import trio
 from novacode import grace
 from novacode.app.choosing import Choice, choose
 from novacode.app.clocks import ScriptClock, WallClock
+from novacode.app.hook_plugins import plugin_hooks
 from novacode.app.instructions import load_instructions
 from novacode.app.interrupts import Ladder
 from novacode.app.rule_store import RuleStore
-from novacode.app.settings import Settings
+from novacode.app.settings import Settings, project_folder
 from novacode.authority.commands import analyse
-from novacode.authority.hooks import NoHooks
+from novacode.authority.hook_process import Host
+from novacode.authority.hook_runner import CommandHooks
+from novacode.authority.hook_wire import HookFacts
+from novacode.authority.hooks import Hooks, NoHooks
 from novacode.authority.permissions import Permissions
 from novacode.authority.policy import Policy
 from novacode.engine.agent import Agent, AgentOptions
@@ -144,12 +148,21 @@ async def open_app(setup: Setup) -> AsyncIterator[App]:
         try:
             yield app
         finally:
+            await _say_goodbye(app)
             with grace.cleanup(grace.DEFAULT.wire):
                 await app._client.aclose()
             with grace.cleanup(grace.DEFAULT.journal):
                 await session.journal.flush()
     finally:
         session.close()
+
+
+async def _say_goodbye(app: App) -> None:
+    """Let hooks know that the session ends, and leave nothing of theirs behind."""
+    with grace.cleanup(grace.DEFAULT.hooks):
+        await app.agent.services.hooks.session_ended("other")
+    with grace.cleanup(grace.DEFAULT.hooks):
+        await app.processes.sweep()
 
 
 def _session(setup: Setup, *, deterministic: bool) -> Session:
@@ -184,13 +197,16 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
     keep = frozenset(settings.env_keep)
     real = RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep)
     processes: Processes = NoProcesses() if setup.simulate else real
+    permissions = Permissions(Policy(settings.mode, settings.rules, analyse), RuleStore(setup.home, setup.cwd).add)
+    workspace = Workspace.at(setup.cwd, (*setup.extra, spill))
+    facts = _hook_facts(setup, choice, session, workspace)
     services = Services(
         model=client,
         tools=tools,
-        hooks=NoHooks(),
-        permissions=Permissions(Policy(settings.mode, settings.rules, analyse), RuleStore(setup.home, setup.cwd).add),
+        hooks=_hooks(setup, Host(facts, processes, clock), permissions),
+        permissions=permissions,
         snapshots=NoSnapshots(),
-        workspace=Workspace.at(setup.cwd, (*setup.extra, spill)),
+        workspace=workspace,
         processes=processes,
         seen=SeenFiles(),
         spill=spill,
@@ -223,6 +239,23 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
 
 def _reads_only(line: str) -> bool:
     return analyse(line).read_only
+
+
+def _hook_facts(setup: Setup, choice: Choice, session: Session, workspace: Workspace) -> HookFacts:
+    return HookFacts(
+        session.id,
+        workspace,
+        str(project_folder(setup.cwd)),
+        choice.label,
+        str(session.path or ""),
+        "resume" if session.loaded.runs else "startup",
+    )
+
+
+def _hooks(setup: Setup, host: Host, permissions: Permissions) -> Hooks:
+    """Return the hooks of the settings and of installed packages; a simulation runs nothing, so it has none."""
+    specs = () if setup.simulate else (*setup.settings.hooks, *plugin_hooks(sys.path))
+    return CommandHooks(specs, host, lambda: permissions.policy.mode) if specs else NoHooks()
 
 
 def _options(setup: Setup, choice: Choice) -> AgentOptions:

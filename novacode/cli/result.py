@@ -77,7 +77,8 @@ class ResultWatch:
                         }
                     )
             case RunEnded() as ended:
-                self.end, self.ended_at = ended, stamped.at
+                # A run whose prompt a hook refuses ends without having begun.
+                self.end, self.ended_at, self.run_id = ended, stamped.at, stamped.run_id
             case _:
                 pass
 

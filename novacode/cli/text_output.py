@@ -40,7 +40,7 @@ def failure_text(ended: RunEnded) -> str:
         case RunStatus.CANCELLED:
             return f"cancelled ({ended.reason}): {_stopped(ended)}. What was done until then stays done."
         case RunStatus.REFUSED:
-            return "the model refused to answer."
+            return "a hook refused." if ended.reason == "hook" else "the model refused to answer."
         case RunStatus.FAILED:
             if ended.failure is None:
                 return f"the run failed: {ended.reason}."

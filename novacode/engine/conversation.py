@@ -24,9 +24,9 @@ class Conversation:
         self.history = self.history.with_user(prompt)
         emit(RunBegan(prompt, model))
 
-    def nudge(self, text: str, emit: Emit) -> None:
-        """Say something in the user's role for the runtime."""
-        user = User.said(text, origin="runtime")
+    def nudge(self, text: str, emit: Emit, origin: str = "runtime") -> None:
+        """Say something in the user's role for the runtime, or for a hook."""
+        user = User.said(text, origin=origin)
         self.history = self.history.with_user(user)
         emit(UserAdded(user))
 
@@ -56,6 +56,8 @@ class Conversation:
             match item:
                 case User(origin="person"):
                     break
+                case User(origin="hook"):  # what stands before it was whole, until the hook wanted more
+                    pass
                 case User():  # a nudge: what stands before it is the first half of what stands after it
                     joined = True
                 case Exchange(message, results):

@@ -21,7 +21,7 @@ class Limits:
     """`None` means no limit. `max_seconds` is wall time from the prompt on, waiting for people included.
 
     `continuations`, `pauses` and `empties` bound how often in a row a run goes on after a cut answer, a paused one
-    and an empty one, so that no model can keep it going for ever.
+    and an empty one, `stop_hooks` how often because a hook wants it to, so that nothing can keep it going for ever.
     """
 
     max_turns: int | None = None
@@ -31,6 +31,7 @@ class Limits:
     continuations: int = 3
     pauses: int = 10
     empties: int = 2
+    stop_hooks: int = 8
 
 
 @attrs.frozen

@@ -8,6 +8,7 @@ it happens.
 from __future__ import annotations
 
 import codecs
+import functools
 import math
 from typing import Any
 
@@ -15,7 +16,7 @@ import attrs
 import trio
 
 from novacode.authority.approvals import NOBODY, Answer, Question
-from novacode.authority.hooks import HookWord
+from novacode.authority.hooks import HookAnswer, HookWord, with_context
 from novacode.authority.policy import Allow, Ask, Deny
 from novacode.engine import texts
 from novacode.engine.kit import Kit
@@ -63,9 +64,10 @@ async def _steps(slot: Slot, kit: Kit) -> ToolResult:
     try:
         tool = _existing(call, kit)  # 1
         _enabled(call, kit)  # 2
-        call, word, why = await _hooked(slot, call, kit)  # 3
+        hooked = await _hooked(slot, call, kit)  # 3
+        call = hooked.call
         effects = _effects(call, tool, kit)
-        granted_by = await _permitted(slot, call, tool, effects, (word, why), kit)  # 4
+        granted_by = await _permitted(slot, hooked, tool, effects, kit)  # 4
         permit = Permit(call, _validated(call, tool), granted_by)  # 5
     except _Refused as no:
         return ToolResult.of(slot.call, no.outcome, no.text)
@@ -78,7 +80,7 @@ async def _steps(slot: Slot, kit: Kit) -> ToolResult:
     result = await _execute(slot, tool, permit, kit)  # 7
     slot.hold(result)
     await kit.snapshots.record(call.id)  # 8
-    return await kit.hooks.post_tool_use(call, result)
+    return with_context(await kit.hooks.post_tool_use(call, result), hooked.context)
 
 
 def _existing(call: ToolCall, kit: Kit) -> Tool[Any]:
@@ -94,7 +96,7 @@ def _enabled(call: ToolCall, kit: Kit) -> None:
         raise _Refused(Outcome.DISABLED, texts.disabled(call.name))
 
 
-async def _hooked(slot: Slot, call: ToolCall, kit: Kit) -> tuple[ToolCall, HookWord, str]:
+async def _hooked(slot: Slot, call: ToolCall, kit: Kit) -> HookAnswer:
     answer = await kit.hooks.pre_tool_use(call)
     if answer.word is HookWord.DENY:
         raise _Refused(Outcome.HOOK_DENIED, texts.hook_denied(answer.reason))
@@ -102,7 +104,7 @@ async def _hooked(slot: Slot, call: ToolCall, kit: Kit) -> tuple[ToolCall, HookW
         # A hook may change what runs, never which call it is.
         call = attrs.evolve(call, arguments=answer.call.arguments)
         slot.ticket.claims = kit.tools.claims(call, kit.workspace)  # its place in the queue is kept
-    return call, answer.word, answer.reason
+    return attrs.evolve(answer, call=call)
 
 
 def _effects(call: ToolCall, tool: Tool[Any], kit: Kit) -> Effects:
@@ -113,26 +115,27 @@ def _effects(call: ToolCall, tool: Tool[Any], kit: Kit) -> Effects:
         raise _Refused(Outcome.DENIED, texts.unjudged(error)) from None
 
 
-async def _permitted(
-    slot: Slot, call: ToolCall, tool: Tool[Any], effects: Effects, hook: tuple[HookWord, str], kit: Kit
-) -> str:
-    """Return who allows the call. A person is only asked for arguments that could run."""
-    word, why = hook
+async def _permitted(slot: Slot, hooked: HookAnswer, tool: Tool[Any], effects: Effects, kit: Kit) -> str:
+    """Return who allows the call. A person is only asked for arguments that could run.
+
+    A hook may answer where nothing else does. Over a rule that asks it has no more say than over one that denies.
+    """
+    call, why = hooked.call, hooked.reason or "it gave no reason"
     verdict = kit.permissions.judge(call, effects, kit.workspace)
     if isinstance(verdict, Deny):
         raise _Refused(Outcome.DENIED, texts.denied(verdict.reason))
     if isinstance(verdict, Allow):
-        if word is not HookWord.ASK:
+        if hooked.word is not HookWord.ASK:
             return verdict.granted_by
-        verdict = Ask(reason=f"a hook wants a person to decide ({why or 'it gave no reason'})")
-    elif word is HookWord.ALLOW:
-        return f"a hook ({why or 'it gave no reason'})"
+        verdict = Ask(reason=f"a hook wants a person to decide ({why})")
+    elif hooked.word is HookWord.ALLOW and not verdict.rule:
+        return f"a hook ({why})"
     _validated(call, tool)
     slot.to(Phase.ASKING)
     rule = "\n".join(rule.text for rule in verdict.rule_to_store)
-    answer = await kit.desk.ask(
-        Question(call, verdict.reason, effects.summary, effects.details, rule, would_allow=verdict.would_allow)
-    )
+    question = Question(call, verdict.reason, effects.summary, effects.details, rule, would_allow=verdict.would_allow)
+    ask = functools.partial(kit.desk.ask, question)
+    answer = await (kit.hooks.while_asking(call, verdict.reason, ask) if kit.desk.somebody else ask())
     _remember(answer, kit)
     if not answer.allowed:
         nobody = answer.by == NOBODY

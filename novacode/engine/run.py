@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+import attrs
 import trio
 
 from novacode import grace
 from novacode.authority.approvals import Answer, Receipt
+from novacode.authority.hooks import HookedRun
 from novacode.engine.conversation import Conversation
 from novacode.engine.groups import one_failure
 from novacode.engine.kit import Kit
@@ -31,13 +33,15 @@ class Run:
 
     def __init__(self, run_id: RunId, kit: Kit, talk: Conversation, limits: Limits, progress: Progress) -> None:
         self.id = run_id
-        self.kit = kit
+        self.kit = attrs.evolve(kit, hooks=kit.hooks.for_run(HookedRun(run_id, kit.emit, self._stop_for_a_hook)))
         self._talk = talk
         self._limits = limits
         self._progress = progress
         self._ledger = self._new_ledger()
         self._outcomes: Counter[str] = Counter()
         self._cut_off = 0
+        self._begun = False
+        self._went_on = 0
         self._stop_asked_at: float | None = None
         self._fatal: Ending | None = None
         self._reaped_before = kit.processes.reaped
@@ -73,10 +77,9 @@ class Run:
         seconds = self._limits.max_seconds
         scope.deadline = math.inf if seconds is None else trio.current_time() + seconds
         ending = Ending(RunStatus.CANCELLED, "cancelled", "cancelled from outside")
-        self._talk.begin(prompt, model, self.kit.emit)
         try:
             with one_failure(), scope:
-                ending = await self._turns()
+                ending = await self._begin(prompt, model) or await self._turns()
             if scope.cancelled_caught:
                 ending = self._stopped()
         except ReplayMismatch as mismatch:
@@ -98,6 +101,19 @@ class Run:
             ended = self._end(self._fatal or ending)
         return ended
 
+    async def _begin(self, prompt: User, model: str) -> Ending | None:
+        """Make the prompt history, unless a hook refuses it: then no model ever sees it."""
+        kit, talk = self.kit, self._talk
+        told = await kit.hooks.session_started()
+        answer = await kit.hooks.prompt_submitted(prompt.text)
+        if answer.blocked:
+            return Ending(RunStatus.REFUSED, "hook", f"a hook refused the prompt: {answer.reason}")
+        talk.begin(prompt, model, kit.emit)
+        self._begun = True
+        for words in filter(None, (told, answer.context)):
+            talk.nudge(words, kit.emit, origin="hook")
+        return None
+
     async def _turns(self) -> Ending:
         """Turn after turn, until one is the last."""
         kit, progress = self.kit, self._progress
@@ -110,9 +126,12 @@ class Run:
             await self._before(step)
             kit.emit(TurnBegan(progress.turns + 1))
             following = progress.after(await self._turn())
-            if isinstance(following, Ending):
+            if isinstance(following, Step):
+                step = following
+            elif await self._goes_on_after(following):
+                step = Step()
+            else:
                 return following
-            step = following
 
     async def _turn(self) -> TurnOutcome:
         self._ledger = self._new_ledger()
@@ -133,6 +152,23 @@ class Run:
         if step.nudge:
             self._talk.nudge(step.nudge, self.kit.emit)
 
+    async def _goes_on_after(self, ending: Ending) -> bool:
+        """Ask the hooks whether the run may end here, and tell the model where it may not."""
+        if ending.status is not RunStatus.COMPLETED:
+            return False
+        wanted = await self.kit.hooks.stopped(self._talk.last_text(), active=self._went_on > 0)
+        if wanted and self._went_on >= self._limits.stop_hooks:
+            text = f"hooks have made the run go on {self._went_on} times and want it once more; it ends all the same"
+            self.kit.emit(Notice(Level.WARNING, text))
+            return False
+        if wanted:
+            self._went_on += 1
+            self._talk.nudge(wanted, self.kit.emit, origin="hook")
+        return bool(wanted)
+
+    def _stop_for_a_hook(self, reason: str) -> None:
+        self.fail(Ending(RunStatus.REFUSED, "hook", f"a hook ended the run: {reason}"))
+
     def _new_ledger(self) -> Ledger:
         return Ledger(self.kit.emit, self.kit.gate, self.kit.clock, self.kit.stopping)
 
@@ -152,7 +188,7 @@ class Run:
         ended = RunEnded(
             ending.status,
             ending.reason,
-            text=self._talk.last_text(),
+            text=self._talk.last_text() if self._begun else "",
             turns=progress.turns,
             usage=progress.usage,
             cost_usd=progress.cost_usd,

@@ -7,6 +7,8 @@ import pytest
 
 from novacode.app.settings import Places, Settings, home_folder, load_settings, project_folder
 from novacode.app.trust import TrustedFolders
+from novacode.authority.hook_settings import HookSpec
+from novacode.authority.hooks import HookEvent
 from novacode.authority.modes import Mode
 from novacode.authority.rules import Decision, Rule
 from novacode.errors import SettingsError, UsageError
@@ -115,7 +117,7 @@ def test_a_trusted_project_decides(places):
     settings = load_settings(places, {})
     assert (settings.mode, settings.base_url, len(settings.rules)) == (Mode.BYPASS, "https://elsewhere.example", 3)
     assert settings.env_set == {"LD_PRELOAD": "x.so"}
-    assert settings.hooks == ({"event": "PreToolUse", "command": "touch P"},)
+    assert settings.hooks == (HookSpec(HookEvent.PRE_TOOL_USE, "touch P", source=str(places.project[0])),)
     assert settings.warnings == ()
 
 

@@ -9,7 +9,7 @@ import trio
 from doubles.fake_model import end, say
 from doubles.world import World
 
-from novacode.authority.hooks import HookAnswer, HookWord
+from novacode.authority.hooks import HookAnswer, HookWord, NoHooks
 from novacode.values.events import CallMoved, CallSettled, Phase
 from novacode.values.parts import ToolCall
 from novacode.values.request import StopReason
@@ -42,7 +42,7 @@ def times(world: World, kind: type[Any]) -> dict[str, float]:
     return {getattr(stamped.event, "call_id", None) or stamped.event.result.call_id: stamped.at for stamped in found}
 
 
-class Hook:
+class Hook(NoHooks):
     """A hook that answers what a test wants, after `seconds`; it writes down what it saw."""
 
     def __init__(
