@@ -19,7 +19,7 @@ __all__ = ["DEFAULT", "Grace", "cleanup"]
 class Grace:
     """Seconds each kind of clean-up may take. `term` is how long a process has after SIGTERM, `kill` after SIGKILL.
 
-    `hooks` is what hooks have for the end of a session.
+    `hooks` is what hooks have for the end of a session, `files` what finding out has that a cancelled call changed.
     """
 
     term: float = 2.0
@@ -27,6 +27,7 @@ class Grace:
     pipes: float = 0.2
     journal: float = 2.0
     wire: float = 1.0
+    files: float = 1.0
     hooks: float = 5.0
 
 

@@ -131,7 +131,7 @@ def _untimed(ran: events.HookRan) -> events.HookRan:
 def _owner(event: RunEvent) -> CallId | None:
     """Return the call that `event` is a doing of."""
     match event:
-        case CallMoved() | CallOutput() | events.ApprovalClosed():
+        case CallMoved() | CallOutput() | events.ApprovalClosed() | events.FilesChanged():
             return event.call_id
         case events.ApprovalAsked():
             return event.call.id

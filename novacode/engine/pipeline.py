@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 import trio
 
+from novacode import grace
 from novacode.authority.approvals import NOBODY, Answer, Question
 from novacode.authority.hooks import HookAnswer, HookWord, with_context
 from novacode.authority.policy import Allow, Ask, Deny
@@ -54,6 +55,7 @@ async def process(slot: Slot, kit: Kit) -> None:
         if slot.result is None:
             slot.settle(slot.cut_off("only this call was stopped"))
     finally:
+        kit.snapshots.close(slot.call.id)
         kit.gate.release(slot.ticket)
 
 
@@ -73,14 +75,27 @@ async def _steps(slot: Slot, kit: Kit) -> ToolResult:
         return ToolResult.of(slot.call, no.outcome, no.text)
     slot.to(Phase.QUEUED, tuple(ticket.call_id for ticket in kit.gate.blockers(slot.ticket)))
     await kit.gate.wait(slot.ticket)
-    await kit.snapshots.take(call.id, effects.writes)  # 6
+    for notice in await kit.snapshots.take(call.id, sorted(slot.ticket.claims.writes)):  # 6
+        kit.emit(notice)
     # A cancel that came while this task was already on its way must still find the tool not entered.
     await trio.lowlevel.checkpoint_if_cancelled()
     slot.to(Phase.RUNNING)
-    result = await _execute(slot, tool, permit, kit)  # 7
+    try:
+        result = await _execute(slot, tool, permit, kit)  # 7
+    except BaseException:
+        # What it has done stays done, and only the file history can say later what that was.
+        with grace.cleanup(grace.DEFAULT.files):
+            await _record(call, kit)
+        raise
     slot.hold(result)
-    await kit.snapshots.record(call.id)  # 8
+    await _record(call, kit)  # 8
     return with_context(await kit.hooks.post_tool_use(call, result), hooked.context)
+
+
+async def _record(call: ToolCall, kit: Kit) -> None:
+    changed = await kit.snapshots.record(call.id, call.name)
+    if changed is not None:
+        kit.emit(changed)
 
 
 def _existing(call: ToolCall, kit: Kit) -> Tool[Any]:

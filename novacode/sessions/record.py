@@ -60,6 +60,7 @@ _ALWAYS_KEPT = (
     events.PartDone,
     events.CallReady,
     events.CallBroken,
+    events.FilesChanged,
     events.CallSettled,
     events.ApprovalAsked,
     events.ApprovalClosed,

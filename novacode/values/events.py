@@ -30,6 +30,7 @@ __all__ = [
     "CallReady",
     "CallSettled",
     "Emit",
+    "FilesChanged",
     "Finished",
     "HookRan",
     "Level",
@@ -306,6 +307,24 @@ class CallSettled:
 
 
 @attrs.frozen
+class FilesChanged:
+    """What a call has changed, as paths for people: relative to the working folder, a folder's with a `/` at its end.
+
+    A rename is a deletion and a creation. `uncovered` has changed and is not kept (too large, say); `more` paths are
+    not named. Where `problem` is set, what the call changed is not known, and it cannot be taken back.
+    """
+
+    call_id: CallId
+    name: str
+    created: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
+    more: int = 0
+    problem: str = ""
+
+
+@attrs.frozen
 class TurnCommitted:
     """An exchange became history. `stop` is why the response ended, or `None` where it was interrupted."""
 
@@ -347,6 +366,7 @@ RunEvent = (
     | ApprovalAsked
     | ApprovalClosed
     | HookRan
+    | FilesChanged
     | CallSettled
     | TurnCommitted
     | UserAdded

@@ -53,6 +53,7 @@ TAGS: Mapping[type, str] = {
     events.ApprovalAsked: "approval_asked",
     events.ApprovalClosed: "approval_closed",
     events.HookRan: "hook_ran",
+    events.FilesChanged: "files_changed",
     events.CallSettled: "call_settled",
     events.TurnCommitted: "turn_committed",
     events.UserAdded: "user_added",

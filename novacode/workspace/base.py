@@ -8,7 +8,7 @@ from typing import Protocol
 
 import attrs
 
-from novacode.values.events import Reaped
+from novacode.values.events import FilesChanged, Notice, Reaped
 from novacode.values.ids import CallId
 
 __all__ = ["Command", "Exit", "NoSnapshots", "Processes", "Snapshots"]
@@ -81,20 +81,34 @@ class Processes(Protocol):
 class Snapshots(Protocol):
     """Keeps what a call may change, so that it can be taken back. Cancellation is not rollback: this is."""
 
-    async def take(self, call: CallId, paths: Sequence[Path]) -> None:
-        """Keep the state of `paths` before `call` runs; the whole workspace, as far as bounded, where none is named."""
+    async def take(self, call: CallId, paths: Sequence[Path]) -> Sequence[Notice]:
+        """Keep the state of `paths` before `call` runs: what it may write, a folder standing for all below it.
+
+        The root folder stands for the whole workspace, as far as bounded; without a path nothing is kept and nothing
+        is done. Returns what a person should know: the cost, what is not covered. Never raises for what cannot be
+        kept; cancelling stops it at once.
+        """
         ...
 
-    async def record(self, call: CallId) -> None:
-        """Note what `call` has changed. Runs whatever became of the call, cancellation apart."""
+    async def record(self, call: CallId, name: str) -> FilesChanged | None:
+        """Note what `call`, of the tool `name`, has changed, whatever became of it; `None` where that is nothing."""
+        ...
+
+    def close(self, call: CallId) -> None:
+        """Nothing more will be recorded for `call`. Synchronous; harmless for one that was never taken."""
         ...
 
 
 class NoSnapshots:
     """Keeps nothing."""
 
-    async def take(self, call: CallId, paths: Sequence[Path]) -> None:
+    async def take(self, call: CallId, paths: Sequence[Path]) -> Sequence[Notice]:
         """Do nothing; not a checkpoint."""
+        return ()
 
-    async def record(self, call: CallId) -> None:
+    async def record(self, call: CallId, name: str) -> FilesChanged | None:
         """Do nothing; not a checkpoint."""
+        return None
+
+    def close(self, call: CallId) -> None:
+        """Do nothing."""

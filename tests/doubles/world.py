@@ -29,7 +29,7 @@ from novacode.errors import ToolFailed
 from novacode.models.backoff import GiveUp, Wait
 from novacode.tools.base import Claims, Effects, Permit, SeenFiles, ToolContext, ToolOutput, ToolSpec
 from novacode.tools.toolset import Toolset
-from novacode.values.events import ApprovalAsked, Reaped, RunEnded, Stamped
+from novacode.values.events import ApprovalAsked, Notice, Reaped, RunEnded, Stamped
 from novacode.values.history import History
 from novacode.values.ids import IdSource, SessionId
 from novacode.values.parts import JSON, ToolCall
@@ -182,10 +182,11 @@ class SnapshotLog(NoSnapshots):
     def __init__(self, log: list[str]) -> None:
         self._log = log
 
-    async def take(self, call: Any, paths: Sequence[Path]) -> None:
+    async def take(self, call: Any, paths: Sequence[Path]) -> Sequence[Notice]:
         self._log.append(f"take {call}")
+        return ()
 
-    async def record(self, call: Any) -> None:
+    async def record(self, call: Any, name: str) -> None:
         self._log.append(f"record {call}")
 
 

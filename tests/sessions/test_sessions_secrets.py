@@ -38,6 +38,7 @@ EVENTS = [
     events.CallBroken(2, BROKEN),
     events.CallSettled(RESULT, 1.5),
     events.CallMoved(CALL.id, TEXT, Phase.RUNNING),
+    events.FilesChanged(CALL.id, TEXT, (TEXT,), (TEXT,), (TEXT,), (TEXT,), 1, TEXT),
     events.ApprovalAsked(ApprovalId("a"), CALL, TEXT, TEXT, TEXT, TEXT),
     events.ApprovalClosed(ApprovalId("a"), CALL.id, "shell", "deny", TEXT),
     events.HookRan("PreToolUse", TEXT, 0.1, "deny", CALL.id, "shell", TEXT),
