@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from novacode.engine.groups import leaves_of
+from novacode.tools.plain import plain
 from novacode.values.parts import BrokenCall
 
 __all__ = [
@@ -92,4 +93,5 @@ def _words(error: Exception) -> str:
 
 
 def _so_far(output: str) -> str:
-    return f"\nOutput so far:\n{output}" if output else " It had printed nothing."
+    """Live output comes raw from the command; the model gets it as it gets that of a command that ended."""
+    return f"\nOutput so far:\n{plain(output)}" if output else " It had printed nothing."
