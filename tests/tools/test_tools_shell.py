@@ -1,6 +1,7 @@
 """The shell tool, with real processes, and what becomes of their output."""
 
 import os
+import shutil
 import sys
 
 import pytest
@@ -76,6 +77,53 @@ async def test_br_121_bytes_that_are_no_text(bench):
 
 async def test_a_run_of_nul_bytes_is_counted_not_spelled_out(bench):
     assert await bench.run(SHELL, command="head -c 20000 /dev/zero; echo x") == "\u2400×20000x"
+
+
+async def test_br_121_the_bytes_of_a_program_are_text_without_control_characters(bench):
+    said = await bench.run(SHELL, command="head -c 300 /bin/ls; echo; echo end")
+    assert said.endswith("end")
+    assert all(char.isprintable() or char in "\n\t" for char in said)
+
+
+@pytest.mark.parametrize(
+    ("program", "command"),
+    [
+        ("less", "seq 3000 | less | tail -1"),
+        ("more", "seq 3000 | more | tail -1"),
+        ("man", "man ls | tail -1"),
+        ("sudo", "sudo -S true"),
+        ("python3", "python3 -c 'help(int)' | tail -1; python3 -c 'import getpass; getpass.getpass()'"),
+    ],
+)
+async def test_br_119_and_br_120_what_pages_or_asks_ends_by_itself(bench, program, command):
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    with trio.fail_after(10):
+        await bench.run(SHELL, command=command)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+async def test_br_120_a_long_history_is_not_paged_and_settings_stay(bench, tmp_path, monkeypatch):
+    monkeypatch.setenv("PAGER", "less")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = tmp_path / ".gitconfig"
+    settings.write_text("[core]\n\tpager = less\n")
+    author = "committer A <a@example.org> 1 +0000"
+    stream = "".join(f"commit refs/heads/main\n{author}\ndata {len(str(n))}\n{n}\n" for n in range(1, 501))
+    bench.put("stream", stream)
+    with trio.fail_after(10):
+        said = await bench.run(
+            SHELL, command="git init -q . && git fast-import --quiet < stream && git log --format=%s main"
+        )
+    assert said.split("\n") == [str(n) for n in range(500, 0, -1)]
+    assert settings.read_text() == "[core]\n\tpager = less\n"
+    assert os.environ["PAGER"] == "less"
+
+
+async def test_br_122_the_devices_of_stdin_are_at_their_end(bench):
+    command = "wc -c /dev/stdin; printf 'b\\na\\n' | sort /dev/stdin; head -1 /dev/fd/0; echo end"
+    with trio.fail_after(10):
+        assert await bench.run(SHELL, command=command) == "0 /dev/stdin\na\nb\nend"
 
 
 async def test_there_is_nothing_to_read(bench):
