@@ -15,6 +15,7 @@ from novacode.cli.outlet import Outlet
 from novacode.cli.plain import PlainFace
 from novacode.cli.render import Look, TerminalFace, make_face
 from novacode.cli.stdout import Stdout
+from novacode.cli.weakness import tell_weakness
 from novacode.engine.bus import Sink
 
 __all__ = ["Faces", "faces"]
@@ -50,6 +51,8 @@ async def faces(
         face.say(notice)
     for sink in (*sinks, face):
         app.bus.subscribe(sink)
+    if not quiet:
+        app.bus.subscribe(tell_weakness(app.processes, face.say))
     _explain_stops(app, face)
     stdout.on_broken = lambda: _reader_gone(app)
     approver = Approver(app.agent, Outlet(2, encoding), face) if app.setup.somebody else None
