@@ -1,8 +1,8 @@
 """OpenAI Responses, the answering half: a response body to events.
 
-Items are told apart by their place in the output: their ids differ from event to event on some servers. A call is
-complete at the `output_item.done` of its item and is never read a second time from the final summary, unless the
-summary is all there is.
+Items are told apart by their place in the output: their ids differ from event to event on some servers. Where a server
+tells no place (llama.cpp) they go by their ids, and by their order where there is neither. A call is complete at the
+`output_item.done` of its item and is never read a second time from the final summary, unless that is all there is.
 """
 
 from __future__ import annotations
@@ -107,6 +107,10 @@ class OpenAIResponsesReply(BodyDecoder):
         self._take_item(message["item"], _place(message))
 
     def _take_item(self, item: dict[str, JSON], place: JSON) -> None:
+        if place is None:
+            place = len(self._done), "in order"
+            if None in self._open:
+                self._open[place] = self._open.pop(None)
         if place in self._done:
             return
         self._done.add(place)
@@ -229,7 +233,9 @@ class OpenAIResponsesReply(BodyDecoder):
 
 def _place(message: dict[str, JSON]) -> JSON:
     place = message.get("output_index")
-    return place if place is not None else message.get("item_id")
+    if place is None:
+        place = message.get("item_id")
+    return place if place is not None else (message.get("item") or {}).get("id")
 
 
 def _server_name(kind: str, item: dict[str, JSON]) -> str:

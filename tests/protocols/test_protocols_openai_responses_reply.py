@@ -169,3 +169,55 @@ def test_failures(message):
     failure = error.failure
     assert (failure.kind, failure.retryable, failure.message) == (FailureKind.OVERLOADED, True, "busy")
     assert (failure.raw_type, failure.raw_stop) == ("server_is_overloaded", "failed")
+
+
+def _nowhere(*messages, ids=True):
+    """Take away the places, and the ids of items too where `ids` is false."""
+    kept = []
+    for message in messages:
+        kept.append({key: value for key, value in message.items() if key != "output_index"})
+        if "item" in message and not ids:
+            kept[-1]["item"] = {key: value for key, value in message["item"].items() if key != "id"}
+    return kept
+
+
+def test_items_without_a_place_go_by_their_ids():
+    """As llama.cpp sends them: `item_id` with fragments, the item's own id where it begins and ends, nothing else."""
+    said = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Hi."}]}
+    calls = [call(1), call(2, '{"path":"b"}')]
+    fragments = [
+        {"type": "response.function_call_arguments.delta", "item_id": item["id"], "delta": piece}
+        for item in calls
+        for piece in (item["arguments"][:4], item["arguments"][4:])
+    ]
+    events, error = run(
+        *_nowhere(
+            added(0, said | {"content": []}),
+            {"type": "response.output_text.delta", "item_id": "msg_1", "delta": "Hi."},
+            done(0, said),
+            *[added(0, item | {"arguments": ""}) for item in calls],
+            *fragments,
+            *[done(0, item) for item in calls],
+        ),
+        completed(),
+    )
+    assert error is None
+    assert [event.part for event in events if isinstance(event, PartDone)] == [Text("Hi.", {"id": "msg_1"})]
+    assert [(made.id, made.arguments) for made in ready(events)] == [
+        ("call_1", {"path": "a"}),
+        ("call_2", {"path": "b"}),
+    ]
+
+
+def test_items_without_place_and_id_go_by_their_order():
+    calls = [call(1), call(2, '{"path":"b"}')]
+    for messages in (
+        [step for item in calls for step in (added(0, item | {"arguments": ""}), done(0, item))],
+        [done(0, item) for item in calls],
+    ):
+        events, error = run(*_nowhere(*messages, ids=False), completed())
+        assert error is None
+        assert [(made.id, made.arguments) for made in ready(events)] == [
+            ("call_1", {"path": "a"}),
+            ("call_2", {"path": "b"}),
+        ]
