@@ -22,12 +22,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @attrs.define
 class Ladder:
-    """What to do at each step. All three are synchronous. `first` is told the signal's name."""
+    """What to do at each step. All three are synchronous. `first` is told the signal's name.
+
+    `each` is told it at every press, before the step: whoever goes on after a stop has to know what was asked for last.
+    """
 
     first: Callable[[str], None]
     second: Callable[[], None]
     third: Callable[[int], None] = os._exit
     presses: int = 0
+    each: Callable[[str], None] = lambda _: None
 
     async def listen(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Receive signals until cancelled; started once the receiver is in place.
@@ -43,6 +47,7 @@ class Ladder:
     def press(self, number: int) -> None:
         """Climb one step for signal `number`."""
         self.presses += 1
+        self.each(signal.Signals(number).name)
         match self.presses:
             case 1:
                 self.first(signal.Signals(number).name)

@@ -31,7 +31,8 @@ class Approver:
     """Takes the questions of an agent to a person. Subscribe it and run `run` in a task.
 
     A question that is closed meanwhile (its call was cancelled, somebody else answered) disappears from the queue,
-    also while it is being asked.
+    also while it is being asked. `said_next` is what the person said with the word that stopped the run: no answer, but
+    what is to be done instead.
     """
 
     def __init__(self, agent: Agent, outlet: Outlet, face: Pausable) -> None:
@@ -40,6 +41,7 @@ class Approver:
         self._queue: list[tuple[RunId, ApprovalAsked]] = []
         self._asking: tuple[ApprovalId, trio.CancelScope] | None = None
         self._news = trio.Event()
+        self.said_next = ""
 
     def subscribe(self, bus: Bus) -> None:
         """Receive the questions of `bus`."""
@@ -73,6 +75,7 @@ class Approver:
 
     def _answer(self, run_id: RunId, asked: ApprovalAsked, decision: Decision) -> None:
         if decision.word == "stop":
+            self.said_next = decision.words
             self._agent.cancel("stopped at a question")
             return
         allowed = decision.word in _SCOPES

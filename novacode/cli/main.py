@@ -18,10 +18,13 @@ __all__ = ["COMMANDS", "entry"]
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("novacode.cli.run", "Run one task to its end."),
+    "chat": ("novacode.cli.chat", "Work with the model at the terminal."),
     "demo": ("novacode.cli.demo_cmd", "See the main job done, without key or network."),
+    "sessions": ("novacode.cli.sessions_cmd", "List, show, export, check, repair, fork sessions."),
     "tools": ("novacode.cli.tools_cmd", "List what the model may call."),
     "models": ("novacode.cli.models_cmd", "List providers, keys and prices."),
     "permissions": ("novacode.cli.permissions_cmd", "Explain which rule decides about a call."),
+    "hooks": ("novacode.cli.hooks_cmd", "List hooks, and try them on a sample."),
     "decode": ("novacode.cli.decode_cmd", "Show a recorded reply as events."),
 }
 """Name -> module with a `command` in it, and the line that `--help` shows without importing it."""
@@ -63,7 +66,10 @@ def _group() -> None:
 def entry(arguments: Sequence[str]) -> int:
     """Run the command line `arguments` and return the exit code. Never raises but for a bug."""
     _keep_standard_files()
-    arguments = _as_run(arguments)
+    if not arguments and not (os.isatty(0) and os.isatty(2)):
+        click.echo(_group.get_help(click.Context(_group, info_name="novacode")), err=True)
+        return 2
+    arguments = _completed(arguments)
     try:
         code = _group.main(list(arguments), prog_name="novacode", standalone_mode=False)
     except click.Abort:
@@ -73,9 +79,11 @@ def entry(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _as_run(arguments: Sequence[str]) -> Sequence[str]:
-    """Return `novacode -p PROMPT`, and any other call that begins with an option of `run`, as a call of `run`."""
-    if not arguments or not arguments[0].startswith("-") or arguments[0] in ("-h", "--help", "-V", "--version"):
+def _completed(arguments: Sequence[str]) -> Sequence[str]:
+    """Return no arguments as a chat, and `novacode -p PROMPT`, or any other that begin with an option, as a run."""
+    if not arguments:
+        return ["chat"]
+    if not arguments[0].startswith("-") or arguments[0] in ("-h", "--help", "-V", "--version"):
         return arguments
     return ["run", *arguments]
 
