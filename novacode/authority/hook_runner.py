@@ -20,6 +20,7 @@ from novacode.values.events import HookRan, Level, Notice
 from novacode.values.ids import CallId
 from novacode.values.parts import JSON, ToolCall
 from novacode.values.results import Outcome, ToolResult
+from novacode.workspace.paths import Workspace
 
 __all__ = ["CommandHooks"]
 
@@ -51,6 +52,11 @@ class CommandHooks:
         self._mode = mode
         self._run: HookedRun | None = None
         self._session = _Session()
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where the hooks run."""
+        return self._host.facts.workspace
 
     def for_run(self, run: HookedRun) -> CommandHooks:
         """Return the same hooks for `run`."""
@@ -87,7 +93,7 @@ class CommandHooks:
         specs = self._for(event, subjects(call.name))
         if not specs:
             return result
-        told = about_call(call, self._host.facts.workspace) | about_result(result)
+        told = about_call(call, self.workspace) | about_result(result)
         pieces: list[str] = []
         for said in await self._ask(specs, told, call):
             if said.word is HookWord.DENY:
@@ -158,7 +164,7 @@ class CommandHooks:
         return [spec for spec in self.specs if spec.event is event and spec.matches(about)]
 
     async def _views(self, specs: Sequence[HookSpec], call: ToolCall) -> list[View]:
-        workspace = self._host.facts.workspace
+        workspace = self.workspace
         answers = await self._ask(specs, about_call(call, workspace), call)
         views = []
         for spec, said in zip(specs, answers, strict=True):
@@ -208,7 +214,7 @@ class CommandHooks:
 
     def _readable(self, said: HookSaid, updated: Mapping[str, JSON], call: ToolCall) -> HookSaid:
         try:
-            own_arguments(call, self._host.facts.workspace, updated)
+            own_arguments(call, self.workspace, updated)
         except ValueError as error:
             return attrs.evolve(said, updated=None, failure=str(error))
         return said
