@@ -59,6 +59,11 @@ class Settings:
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     hooks: tuple[HookSpec, ...] = ()
+    snapshots_enabled: bool = True
+    snapshots_max_file_mb: int = 20
+    snapshots_max_files: int = 50_000
+    snapshots_max_total_mb: int = 1_000
+    snapshots_ignored: bool = False
     where: Mapping[str, str] = attrs.field(factory=dict)
     warnings: tuple[str, ...] = ()
 

@@ -73,6 +73,14 @@ def _positive(value: JSON) -> float:
     return float(number)
 
 
+def _yes_or_no(value: JSON) -> bool:
+    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    found = known.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(found, bool):
+        raise ValueError
+    return found
+
+
 def _mode(value: JSON) -> str:
     try:
         return parse_mode(_text(value)).value
@@ -121,6 +129,11 @@ KEYS: Mapping[str, Key] = {
     "env.keep": Key(_texts, "a list of names of environment variables", needs_trust=True, adds_up=True),
     "env.set": Key(_table_of_texts, "a table of names and texts", needs_trust=True),
     "secrets": Key(_texts, "a list of names of environment variables", adds_up=True),
+    "snapshots.enabled": Key(_yes_or_no, "true or false", needs_trust=True),
+    "snapshots.max_file_mb": Key(_whole(0), "a whole number of megabytes"),
+    "snapshots.max_files": Key(_whole(0), "a whole number of files and folders"),
+    "snapshots.max_total_mb": Key(_whole(0), "a whole number of megabytes"),
+    "snapshots.ignored": Key(_yes_or_no, "true or false"),
     "system_prompt": Key(_text, "a text"),
     "append_system_prompt": Key(_text, "a text"),
     "hooks": Key(

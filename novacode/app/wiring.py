@@ -16,6 +16,7 @@ import trio
 from novacode import grace
 from novacode.app.choosing import Choice, choose
 from novacode.app.clocks import ScriptClock, WallClock
+from novacode.app.file_history import file_history
 from novacode.app.hook_plugins import plugin_hooks
 from novacode.app.instructions import load_instructions
 from novacode.app.interrupts import Ladder
@@ -49,7 +50,7 @@ from novacode.values.events import Stamped, TurnCommitted
 from novacode.values.failure import Failure
 from novacode.values.ids import CallIds, IdSource, SessionId
 from novacode.values.request import Usage
-from novacode.workspace.base import NoSnapshots, Processes
+from novacode.workspace.base import Processes
 from novacode.workspace.environment import is_provider_key
 from novacode.workspace.paths import Workspace
 from novacode.workspace.processes import RealProcesses
@@ -205,7 +206,7 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
         tools=tools,
         hooks=_hooks(setup, Host(facts, processes, clock), permissions),
         permissions=permissions,
-        snapshots=NoSnapshots(),
+        snapshots=file_history(setup, session, fresh=deterministic),
         workspace=workspace,
         processes=processes,
         seen=SeenFiles(),
