@@ -1,4 +1,4 @@
-"""Frames for a terminal: what is final, then the live lines. The only module that knows rich."""
+"""Frames for a terminal: what is final, then the live lines. Of a run, the only module that knows rich."""
 
 from __future__ import annotations
 

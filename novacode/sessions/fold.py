@@ -8,7 +8,7 @@ others `SKIPPED`, each with its identity. The same file always gives the same hi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ import attrs
 
 from novacode.engine.conversation import Conversation
 from novacode.errors import SessionError
-from novacode.sessions.mending import UNREADABLE, OpenRun, OpenTurn, Rebuilt, endings, rebuild, unanswered
+from novacode.sessions.mending import UNREADABLE, OpenRun, OpenTurn, Rebuilt, endings, readable, rebuild, unanswered
 from novacode.sessions.record import Damaged, Header, Record, parse_header, read_lines
 from novacode.values import serial
 from novacode.values.events import RunBegan, RunEnded, Stamped, TurnCommitted
@@ -26,7 +26,7 @@ from novacode.values.ids import CallId, RunId
 from novacode.values.parts import JSON, User
 from novacode.values.request import Usage
 
-__all__ = ["Fold", "Loaded", "load"]
+__all__ = ["Fold", "Loaded", "events_of", "load"]
 
 _KNOWN = frozenset(serial.TAGS.values())
 _OF_A_RUN = frozenset({"turn_began", "part_done", "call_ready", "call_broken", "call_moved", "turn_committed"})
@@ -252,13 +252,24 @@ def load(path: Path) -> Loaded:
     Raises `SessionError` where it cannot be read at all, is no session, or is of a newer major version.
     """
     fold = Fold(str(path))
+    for record in _records(path):
+        fold.feed(record)
+    return fold.close()
+
+
+def events_of(path: Path) -> Iterator[Stamped]:
+    """Yield the events on record at `path` that can be read, in order. Raises `SessionError`."""
+    for record in _records(path):
+        if isinstance(record, Record) and record.type in _KNOWN and (stamped := readable(record)) is not None:
+            yield stamped
+
+
+def _records(path: Path) -> Iterator[Record | Damaged]:
     try:
         with path.open("rb") as file:
-            for record in read_lines(file):
-                fold.feed(record)
+            yield from read_lines(file)
     except OSError as error:
         raise SessionError(f"{path} cannot be read: {error.strerror or error}") from error
-    return fold.close()
 
 
 def _event(record: Record, kind: type[E]) -> E:

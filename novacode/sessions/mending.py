@@ -29,6 +29,7 @@ from novacode.values.events import (
     RunEnded,
     RunEvent,
     RunStatus,
+    Stamped,
     TurnCommitted,
 )
 from novacode.values.history import Exchange
@@ -36,7 +37,7 @@ from novacode.values.ids import CallId, RunId
 from novacode.values.parts import Assistant, AssistantPart, BrokenCall, Text, Thinking, ToolCall
 from novacode.values.results import Outcome, ToolResult
 
-__all__ = ["CRASHED", "UNREADABLE", "OpenRun", "OpenTurn", "Rebuilt", "endings", "rebuild", "unanswered"]
+__all__ = ["CRASHED", "UNREADABLE", "OpenRun", "OpenTurn", "Rebuilt", "endings", "readable", "rebuild", "unanswered"]
 
 CRASHED = "crashed"
 """The reason of a run that has no end of its own: the process died, or the machine did."""
@@ -84,6 +85,14 @@ class Rebuilt:
     made_up: tuple[ToolResult, ...]
 
 
+def readable(record: Record) -> Stamped | None:
+    """Return what `record` holds; `None` where that is not what its type promises."""
+    try:
+        return serial.load_stamped(record.data)
+    except UNREADABLE:
+        return None
+
+
 def rebuild(turn: OpenTurn, issuer: str) -> Rebuilt | None:
     """Return what the records of `turn` add up to; `None` where nothing was said in it.
 
@@ -91,7 +100,7 @@ def rebuild(turn: OpenTurn, issuer: str) -> Rebuilt | None:
     """
     parts: dict[int, AssistantPart] = {}
     for record in turn.parts:
-        match _readable(record):
+        match _event(record):
             case PartDone(index, part) if not (isinstance(part, Thinking) and not part.seal):
                 parts[index] = part
             case CallReady(index, call) | CallBroken(index, call):
@@ -101,7 +110,7 @@ def rebuild(turn: OpenTurn, issuer: str) -> Rebuilt | None:
     kept = _once_each(part for _, part in sorted(parts.items(), key=lambda item: item[0]))
     if not any(isinstance(part, ToolCall | BrokenCall) or (isinstance(part, Text) and part.text) for part in kept):
         return None
-    events = map(_readable, turn.settled)
+    events = map(_event, turn.settled)
     settled = {event.result.call_id: event.result for event in events if isinstance(event, CallSettled)}
     message = Assistant(kept, issuer)
     results: list[ToolResult] = []
@@ -124,7 +133,7 @@ def endings(run: OpenRun, rebuilt: Rebuilt | None, text: str) -> Iterator[RunEve
     for result in made_up:
         yield CallSettled(result)
     for record in run.questions.values():
-        asked = _readable(record)
+        asked = _event(record)
         if isinstance(asked, ApprovalAsked):
             yield ApprovalClosed(
                 asked.approval_id, asked.call.id, asked.call.name, "abandoned", "the end of the process"
@@ -176,8 +185,6 @@ def _made_up(call: ToolCall | BrokenCall, begun: bool) -> ToolResult:
     return ToolResult.of(call, Outcome.SKIPPED, _NOT_BEGUN)
 
 
-def _readable(record: Record) -> object:
-    try:
-        return serial.load_stamped(record.data).event
-    except UNREADABLE:
-        return None
+def _event(record: Record) -> RunEvent | None:
+    stamped = readable(record)
+    return None if stamped is None else stamped.event

@@ -111,14 +111,16 @@ class Store:
             return memory_session(chosen, self._not_kept(error))
 
     def open(self, wanted: str) -> Session:
-        """Go on with the session whose id is `wanted`, or begins with it where only one does.
+        """Go on with the session whose id is `wanted`, or begins with it where only one does; see `open_file`."""
+        return self.open_file(self.find(wanted))
+
+    def open_file(self, path: Path) -> Session:
+        """Go on with the session at `path`.
 
         Where its last run has no end, because the process died, the events that end it are appended: once, since
-        after that it has one. Raises `SessionError` where there is none, where another process holds it (its pid is
-        named), and for files that cannot be read. One that can be read and not written is given without a file: what
-        is added is not kept.
+        after that it has one. Raises `SessionError` where another process holds it (its pid is named), and for files
+        that cannot be read. One that can be read and not written is given without a file: what is added is not kept.
         """
-        path = self.find(wanted)
         try:
             journal = Journal(path, secrets=self._secrets)
         except BlockingIOError as error:
