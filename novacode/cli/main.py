@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "permissions": ("novacode.cli.permissions_cmd", "Explain which rule decides about a call."),
     "hooks": ("novacode.cli.hooks_cmd", "List hooks, and try them on a sample."),
     "decode": ("novacode.cli.decode_cmd", "Show a recorded reply as events."),
+    "rewind": ("novacode.cli.rewind_cmd", "Put files back to before a call, a turn or a run."),
 }
 """Name -> module with a `command` in it, and the line that `--help` shows without importing it."""
 
