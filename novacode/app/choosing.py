@@ -57,7 +57,11 @@ class Choice:
         from novacode.models.http import HttpWire
 
         endpoint = Endpoint(self._base_url, auth_headers(self._provider, self._key))
-        return ModelClient(_codec(self._provider), HttpWire(endpoint, Timeouts(idle=idle_timeout)), ids, idle_timeout)
+        codec = _codec(self._provider)
+        if not self._provider.owns(self._base_url):
+            # Whoever answers there signs its own reasoning, and the provider itself would refuse it.
+            codec.issuer = f"{codec.issuer} at {endpoint.host}"
+        return ModelClient(codec, HttpWire(endpoint, Timeouts(idle=idle_timeout)), ids, idle_timeout)
 
 
 def choose(wanted: str | None, base_url: str | None, environ: Mapping[str, str]) -> Choice:

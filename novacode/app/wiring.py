@@ -232,7 +232,7 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
         processes,
         Ladder(first=lambda name: _stop(agent, name), second=processes.hurry),
         tools,
-        (*settings.warnings, *session.notices, *instructions.notices),
+        (*settings.warnings, *session.notices, *instructions.notices, *_unheld(settings, choice)),
         deterministic,
         client,
     )
@@ -277,6 +277,13 @@ def _options(setup: Setup, choice: Choice) -> AgentOptions:
         model=choice.label,
         cost=cost,
     )
+
+
+def _unheld(settings: Settings, choice: Choice) -> tuple[str, ...]:
+    """Say which limit cannot be held."""
+    if settings.max_budget_usd is None or choice.scripted or cost_usd(choice.label, Usage(1, 1)) is not None:
+        return ()
+    return (f"the price of {choice.label} is not known, so --max-budget-usd cannot be held",)
 
 
 def _stop(agent: Agent, signal_name: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import attrs
 import click
 
+from novacode.cli.advice import advice_for
 from novacode.errors import (
     CredentialsError,
     InputError,
@@ -229,6 +230,7 @@ def _failure_object(failure: Failure) -> dict[str, JSON]:
         "retry_after": failure.retry_after,
         "status": failure.status,
         "type": failure.raw_type,
+        "advice": advice_for(failure),
     }
 
 

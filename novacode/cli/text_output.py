@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
+from novacode.cli.advice import advice_for
 from novacode.cli.escape import visible
 from novacode.values.events import RunEnded, RunStatus
-from novacode.values.failure import FailureKind
 
 __all__ = ["answer_bytes", "failure_text"]
-
-_ADVICE = {
-    FailureKind.AUTHENTICATION: "Check the key in the environment; `novacode models` names the one of each provider.",
-    FailureKind.CONTEXT_TOO_LONG: "Start a new session, or use a model with a longer context.",
-    FailureKind.RATE_LIMIT: "Wait a little and run it again; -c goes on with this session.",
-    FailureKind.OVERLOADED: "Wait a little and run it again; -c goes on with this session.",
-    FailureKind.SERVER: "This is the provider's fault; run it again later. -c goes on with this session.",
-    FailureKind.NETWORK: "Check the network and --base-url, and run it again; -c goes on with this session.",
-}
 
 
 def answer_bytes(ended: RunEnded, *, terminal: bool) -> bytes:
@@ -44,8 +35,8 @@ def failure_text(ended: RunEnded) -> str:
         case RunStatus.FAILED:
             if ended.failure is None:
                 return f"the run failed: {ended.reason}."
-            advice = _ADVICE.get(ended.failure.kind, "")
-            return f"the model failed ({ended.failure.kind}): {visible(ended.failure.message)} {advice}".rstrip()
+            said = visible(ended.failure.message).rstrip(".")
+            return f"the model failed ({ended.failure.kind}): {said}. {advice_for(ended.failure)}"
 
 
 def _stopped(ended: RunEnded) -> str:

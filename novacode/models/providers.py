@@ -36,10 +36,13 @@ class Provider:
     foreign_needs_key: bool = False
     default_model: str = ""
 
+    def owns(self, base_url: str) -> bool:
+        """Whether `base_url` is the provider's own endpoint."""
+        return base_url.rstrip("/") == self.base_url.rstrip("/")
+
     def requires_key(self, base_url: str) -> bool:
         """Whether requests to `base_url` are pointless without a key."""
-        own = base_url.rstrip("/") == self.base_url.rstrip("/")
-        return self.needs_key if own else self.foreign_needs_key
+        return self.needs_key if self.owns(base_url) else self.foreign_needs_key
 
 
 _CHAT = "openai-chat"
@@ -150,6 +153,7 @@ _ALL = (
         foreign_needs_key=True,
     ),
     Provider("ollama", _CHAT, "http://127.0.0.1:11434/v1", (), "OLLAMA_BASE_URL", quirks="ollama", needs_key=False),
+    Provider("ollama-native", "ollama", "http://127.0.0.1:11434", (), "OLLAMA_NATIVE_BASE_URL", needs_key=False),
     Provider(
         "llamacpp", _CHAT, "http://127.0.0.1:8080/v1", (), "LLAMACPP_BASE_URL", quirks="llamacpp", needs_key=False
     ),

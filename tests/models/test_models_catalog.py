@@ -13,6 +13,7 @@ from novacode.models import catalog
 from novacode.models.catalog import PROVIDERS, auth_headers, context_window, cost_usd, known_models, split_model
 from novacode.models.endpoint import Endpoint
 from novacode.protocols.quirks import QUIRKS
+from novacode.protocols.summary import PROTOCOLS
 from novacode.values.request import Usage
 
 TABLE = json.loads((resources.files("novacode.models") / "prices.json").read_text())
@@ -26,7 +27,7 @@ def test_the_providers_people_expect_are_there():
 
 @pytest.mark.parametrize("provider", PROVIDERS.values(), ids=lambda provider: provider.name)
 def test_every_provider_can_be_used(provider):
-    assert provider.protocol in {"anthropic", "openai-chat", "openai-responses", "gemini"}
+    assert provider.protocol in set(PROTOCOLS)
     assert provider.url_env.endswith("_BASE_URL")
     assert provider.base_url or provider.name == "azure"
     if provider.base_url:
