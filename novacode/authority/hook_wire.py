@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -48,6 +49,7 @@ _WORDS: Mapping[str, HookWord] = {
 }
 _MODES = {Mode.ACCEPT_EDITS: "acceptEdits", Mode.BYPASS: "bypassPermissions"}
 _OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
+_ATTEMPTS = 200  # each that fails costs a look at all that stands before it
 _SHOWN = 200
 
 
@@ -197,7 +199,9 @@ def _objects(text: str) -> Iterator[tuple[Mapping[str, JSON], bool]]:
     """Yield the JSON objects that begin a line of `text`, each with whether it is all of the text."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     at = 0
-    while (start := _OBJECT.search(text, at)) is not None:
+    for start in itertools.islice(_OBJECT.finditer(text), _ATTEMPTS):
+        if start.start() < at:
+            continue
         at = start.end()
         try:
             found, end = decoder.raw_decode(text, at - 1)
