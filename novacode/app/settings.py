@@ -8,13 +8,13 @@ deny rules always count, since they can only make a run more careful.
 from __future__ import annotations
 
 import difflib
-import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
+from novacode.app.home import environment, home_folder
 from novacode.app.hook_files import read_hook_file
 from novacode.app.rule_store import personal_file
 from novacode.app.settings_keys import KEYS, Key
@@ -118,23 +118,6 @@ class _Value:
             if f'"{item}"' in line or f"'{item}'" in line:
                 return f"{self.place}:{number}"
         return self.place
-
-
-def environment() -> Mapping[str, str]:
-    """Return a copy of the environment; the one place outside of process handling where it is read."""
-    return dict(os.environ)  # noqa: TID251  this is that place
-
-
-def home_folder(environ: Mapping[str, str]) -> Path:
-    """Return NovaCode's own folder: `NOVACODE_HOME`, else `~/.novacode`. It need not exist, nor be writable."""
-    chosen = environ.get("NOVACODE_HOME", "")
-    if chosen:
-        return Path(chosen).absolute()
-    home = environ.get("HOME", "")
-    try:
-        return (Path(home) if home else Path.home()) / ".novacode"
-    except RuntimeError:  # no HOME, and no entry for us in the user database (containers with made-up user ids)
-        return Path("/nonexistent/.novacode")
 
 
 def project_folder(cwd: Path) -> Path:

@@ -9,8 +9,9 @@ import attrs
 
 from novacode.errors import SessionError
 from novacode.sessions.holders import holder
+from novacode.sessions.lines import FORMAT
 from novacode.sessions.mending import UNREADABLE
-from novacode.sessions.record import FORMAT, Damaged, Record, parse_header, read_lines
+from novacode.sessions.record import Damaged, Record, parse_header, read_lines
 from novacode.values import events, serial
 from novacode.values.events import RunEvent
 from novacode.values.ids import CallId

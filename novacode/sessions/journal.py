@@ -16,7 +16,8 @@ import trio
 
 from novacode.errors import SessionError
 from novacode.grace import DEFAULT, cleanup
-from novacode.sessions.record import FORMAT, Header, encode, is_kept, load_line
+from novacode.sessions.lines import FORMAT, load_line
+from novacode.sessions.record import Header, encode, is_kept
 from novacode.sessions.secrets import Secrets
 from novacode.values.events import Stamped
 

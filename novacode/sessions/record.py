@@ -13,25 +13,18 @@ import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import attrs
 
 from novacode.errors import SessionError
+from novacode.sessions.lines import FORMAT, load_line
 from novacode.values import events, serial
 from novacode.values.events import Phase, RunEvent, Stamped
 from novacode.values.ids import SessionId
 from novacode.values.parts import JSON
 
-try:
-    import orjson
-except ImportError:  # the `fast` extra is not installed
-    _loads: Any = json.loads
-else:
-    _loads = orjson.loads
-
 __all__ = [
-    "FORMAT",
     "LINE_ENDS",
     "Damaged",
     "Header",
@@ -42,8 +35,6 @@ __all__ = [
     "parse_header",
     "read_lines",
 ]
-
-FORMAT = "novacode-session"
 
 LINE_ENDS = {"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """Raw, these are legal in JSON, and line ends to many readers of lines (`str.splitlines` among them)."""
@@ -198,21 +189,6 @@ def read_lines(file: BinaryIO) -> Iterator[Record | Damaged]:
             yield Record(number, tag, data, altered=seal is False, sealed=seal is not None)
         else:
             yield Damaged(number, torn=not raw.endswith(b"\n"))
-
-
-def load_line(raw: bytes) -> JSON:
-    """Return the value that `raw` holds, or `None` where it is not JSON.
-
-    The standard library has the second word: it reads half surrogate pairs and very large numbers, orjson does not.
-    """
-    try:
-        return _loads(raw)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
-        return None
 
 
 def _finite(value: JSON) -> JSON:

@@ -7,7 +7,6 @@ is; a file beside it only says who that is.
 from __future__ import annotations
 
 import datetime
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from novacode.errors import SessionError
 from novacode.sessions.fold import Loaded, load
 from novacode.sessions.holders import forget_holder, holder_words, note_holder
 from novacode.sessions.journal import Journal, Journaling, MemoryJournal
-from novacode.sessions.listing import Summary, summarise
+from novacode.sessions.listing import Summary, list_sessions, project_key, session_files, stem
 from novacode.sessions.record import Header
 from novacode.sessions.secrets import Secrets
 from novacode.values.ids import SessionId
@@ -27,7 +26,6 @@ from novacode.values.ids import SessionId
 __all__ = ["Session", "Store", "memory_session", "project_key", "session_id"]
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_SUFFIX = ".jsonl"
 _TRIES = 8
 
 
@@ -60,14 +58,6 @@ def session_id(now: float, chance: bytes) -> SessionId:
 def memory_session(chosen: SessionId, *notices: str) -> Session:
     """Return a session that is kept nowhere."""
     return Session(chosen, MemoryJournal(), notices=notices)
-
-
-def project_key(cwd: Path) -> str:
-    """Return the folder name for sessions begun in `cwd`: readable, and different for different folders."""
-    real = cwd.resolve()
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", real.name).strip("-.") or "root"
-    digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:12]
-    return f"{readable[:40]}-{digest}"
 
 
 class Store:
@@ -169,23 +159,22 @@ class Store:
         """Return the file of the session `wanted` (an id, or the beginning of one). Raises `SessionError`."""
         if not _ID.fullmatch(wanted):
             raise SessionError(f"{wanted!r} is not a session id; `novacode sessions list` shows those there are")
-        found = sorted(path for path in self._files() if _stem(path).startswith(wanted))
-        exact = [path for path in found if _stem(path) == wanted]
+        found = sorted(path for path in self._files() if stem(path).startswith(wanted))
+        exact = [path for path in found if stem(path) == wanted]
         if len(exact or found) == 1:
             return Path((exact or found)[0])
         if not found:
             raise SessionError(f"there is no session {wanted!r}; `novacode sessions list` shows those there are")
-        raise SessionError(f"{wanted!r} could be any of {', '.join(map(_stem, found[:5]))}: write more of it")
+        raise SessionError(f"{wanted!r} could be any of {', '.join(map(stem, found[:5]))}: write more of it")
 
     def latest(self, cwd: Path) -> SessionId | None:
         """Return the session of `cwd` that was written last. Opens no file and looks into no other project's folder."""
-        ages = [(mtime, _stem(path)) for path in self._files(project_key(cwd)) if (mtime := _mtime(path)) is not None]
+        ages = [(mtime, stem(path)) for path in self._files(project_key(cwd)) if (mtime := _mtime(path)) is not None]
         return SessionId(max(ages)[1]) if ages else None
 
     def list(self, cwd: Path | None = None) -> tuple[Summary, ...]:
         """Return the sessions of `cwd`, or all, latest first. Reads the head and the tail of each file, no more."""
-        found = [summarise(path) for path in self._files(None if cwd is None else project_key(cwd))]
-        return tuple(sorted((one for one in found if one is not None), key=lambda one: (-one.last, one.id)))
+        return list_sessions(self._root, None if cwd is None else project_key(cwd))
 
     def _folder(self, cwd: Path) -> Path:
         folder = self._root / project_key(cwd)
@@ -202,15 +191,7 @@ class Store:
         return f"this session is not kept: {self._root} cannot be written ({error.strerror or error})"
 
     def _files(self, project: str | None = None) -> Iterator[str]:
-        """Yield the paths of session files. As texts: with ten thousand of them, `Path` objects would cost most."""
-        try:
-            with os.scandir(self._root) as entries:
-                folders = [entry.path for entry in entries if project in (None, entry.name) and entry.is_dir()]
-            for folder in folders:
-                with os.scandir(folder) as entries:
-                    yield from [entry.path for entry in entries if entry.name.endswith(_SUFFIX)]
-        except OSError:
-            return
+        return session_files(self._root, project)
 
     def _free_id(self, folder: Path, now: float) -> SessionId:
         for _ in range(_TRIES):
@@ -223,10 +204,6 @@ class Store:
 def _id_of(path: Path, loaded: Loaded) -> SessionId:
     """Return the id in the header; the file's name where the header is lost."""
     return loaded.header.session_id if loaded.header and loaded.header.session_id else SessionId(path.stem)
-
-
-def _stem(path: str) -> str:
-    return path.rpartition(os.sep)[2].removesuffix(_SUFFIX)
 
 
 def _mtime(path: str) -> float | None:

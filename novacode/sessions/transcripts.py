@@ -16,7 +16,8 @@ import attrs
 from novacode.errors import InputError
 from novacode.sessions.check import Problem, Report
 from novacode.sessions.dialects import Call, Dialect, Result, dialect_of
-from novacode.sessions.record import json_line, load_line
+from novacode.sessions.lines import load_line
+from novacode.sessions.record import json_line
 from novacode.values.parts import JSON
 
 __all__ = ["Transcript", "judge", "mended", "read_transcript", "write_transcript"]
