@@ -25,6 +25,10 @@ class Pump:
     def __init__(self, *pipes: tuple[int, Callable[[bytes], None]]) -> None:
         self.ended = trio.Event()
         self.failure: Exception | None = None
+        for fd, _ in pipes:
+            # A quarter of the wake-ups for the same output, each of which goes all the way to the faces.
+            with suppress(OSError, AttributeError):  # macOS has no F_SETPIPE_SZ, and users have a quota
+                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _ROOM)
         self._takers = {trio.lowlevel.FdStream(fd): output for fd, output in pipes}
         self._open = set(self._takers)
 
@@ -65,13 +69,11 @@ class Pump:
     def hold(self) -> None:
         """Keep the pipes open for what was left running, and throw away what it writes; see `drain`.
 
-        Closed, they would kill a server in the background at its next line of log. Widened, each takes 1 MiB before
-        the server has to wait for somebody who drains it.
+        Closed, they would kill a server in the background at its next line of log. Wide as they are, each takes 1 MiB
+        before the server has to wait for somebody who drains it.
         """
         for stream in self._takers:
             self._takers[stream] = _nowhere
-            with suppress(OSError, AttributeError):  # macOS has no F_SETPIPE_SZ, and users have a quota
-                fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, _ROOM)
 
     def close(self) -> None:
         """Close our ends."""
