@@ -131,7 +131,7 @@ def prospect(story: Story, home: Path, to: To) -> Prospect:
         if call.told and not call.unknown and call.call not in known
     ]
     refusals += gaps(entry for entry in window if entry.call not in {call.call for call in since if call.unknown})
-    surveyor = Surveyor(digest_of, EXACT)
+    surveyor = Surveyor(digest_of, EXACT, beat=_go_on)
     left_out = {path: why for entry in window for path, why in entry.left_out.items()}
     return Prospect(story, title, plan(window, surveyor.look), entries, tuple(refusals), left_out)
 
@@ -145,7 +145,7 @@ def rewind(chosen: Sequence[Item], given: Prospect, store: Store, home: Path, no
     try:
         folder = history_folder(home, given.story.cwd)
         contents = Contents(folder)
-        surveyor = Surveyor(contents.put, EXACT)
+        surveyor = Surveyor(contents.put, EXACT, beat=_go_on)
         log = ChangeLog(log_path(folder, given.story.path.stem))
         try:
             report = restore(chosen, next_rewind(given.entries), Work(contents, log, surveyor.look))
@@ -201,6 +201,10 @@ def _run(story: Story, wanted: str) -> tuple[int, tuple[str, str]]:
             return number, (run, prompt)
     known = ", ".join(run.rpartition("-")[2] for run, _ in story.runs[-5:])
     raise InputError(f"there is no run {wanted!r} in session {story.path.stem}; its last runs are {known}")
+
+
+def _go_on() -> None:
+    """Half a rewind helps nobody, so nothing ends it in between."""
 
 
 def _tell(session: Session, report: Report, story: Story, at: float) -> None:

@@ -1,6 +1,6 @@
 """The state of every file below some folders: walked by ourselves, bounded, and cheap to repeat.
 
-Written for a thread: it asks now and then whether it was cancelled. What has the status it had is not read again. Not
+Written for a thread of trio: it asks now and then whether it was cancelled. What has the status it had is not read again. Not
 walked are `.git` (so no repository is ever touched), folders that git ignores, and what exceeds the bounds; all but
 the first are named.
 """
@@ -56,6 +56,7 @@ class Surveyor:
     """Lists folders, and remembers what it has read. `keep` is given each new content and returns its digest.
 
     `apart` are folders that are never entered. `now` is the clock of the file system, in nanoseconds since 1970.
+    `beat` is called now and then, and may raise to end it.
     """
 
     def __init__(
@@ -64,17 +65,19 @@ class Surveyor:
         bounds: Bounds,
         apart: Iterable[Path] = (),
         now: Callable[[], int] = time.time_ns,
+        beat: Callable[[], None] = trio.from_thread.check_cancelled,
     ) -> None:
         self.keep = keep
         self.bounds = bounds
         self.apart = frozenset(str(path) for path in apart)
         self.now = now
+        self.beat = beat
         self.memory = Memory(now)
 
     def survey(self, roots: Sequence[Path], single: Iterable[str] = ()) -> Listing:
         """Return what is in `roots`, without the roots themselves, and at each path of `single`.
 
-        Raises what `keep` raises, and `trio.Cancelled` where the task that waits for this thread was cancelled.
+        Raises what `keep` and `beat` raise: by default `trio.Cancelled`, where who waits for this thread was cancelled.
         """
         walk = _Walk(self)
         for path in single:
@@ -264,7 +267,7 @@ class _Walk:
         self._beats += entries
         if self._beats >= _BEAT:
             self._beats = 0
-            trio.from_thread.check_cancelled()
+            self._own.beat()
 
 
 @functools.lru_cache(64)

@@ -75,7 +75,7 @@ class FileHistory:
         self._keeping = keeping
         self._log = ChangeLog(log_path(keeping.folder, keeping.session), fresh=keeping.fresh)
         self._contents = Contents(keeping.folder)
-        self._workspace = Surveyor(self._contents.put, keeping.bounds, (*keeping.apart, keeping.folder))
+        self._workspace = Surveyor(self._contents.put, keeping.bounds, (*keeping.apart, keeping.folder.resolve()))
         self._exact = Surveyor(self._contents.put, EXACT)
         self._turn = trio.Lock()  # the store and the surveyors are for one thread at a time
         self._open: dict[CallId, _Open] = {}
