@@ -32,6 +32,7 @@ from novacode.values.results import Outcome, ToolResult
 __all__ = ["process"]
 
 _LIVE = 8_192  # characters of one chunk of output that are shown to people; the result is clipped by the tool
+_ENOUGH = 4 * (_LIVE + 1)  # bytes to decode for them: a character has up to four, and the first may be cut
 
 
 class _Refused(Exception):
@@ -201,6 +202,9 @@ def _context(slot: Slot, kit: Kit) -> ToolContext:
 
     def output(data: bytes) -> None:
         slot.output.feed(data)
+        if len(data) > _ENOUGH:
+            decoder.reset()
+            data = data[-_ENOUGH:]
         if text := decoder.decode(data)[-_LIVE:]:
             kit.emit(CallOutput(call.id, call.name, text))
 
