@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio  # noqa: TID251 - the editor's own loop, in the editor's own thread
 import sys
+import termios
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -56,6 +57,8 @@ class EditorReader:
             return Key.INTERRUPT
         except EOFError:
             return Key.END
+        except (OSError, termios.error):  # it could not be read, written or set to the editor's modes
+            return Key.GONE
 
 
 class _Leaving:
