@@ -77,7 +77,8 @@ class Setup:
 
     `simulate` puts a world in memory behind the tools: nothing real is run, read or written.
 
-    `choice` is a model that was chosen already; without it the settings name one.
+    `choice` is a model that was chosen already; without it the settings name one. `rules_of` is the folder whose
+    "always" rules are read and written, where that is another than `cwd`: a worktree comes and goes.
     """
 
     settings: Settings
@@ -91,6 +92,7 @@ class Setup:
     seed: int = 0
     choice: Choice | None = None
     simulate: bool = False
+    rules_of: Path | None = None
 
 
 @attrs.frozen
@@ -198,7 +200,9 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
     keep = frozenset(settings.env_keep)
     real = RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep)
     processes: Processes = NoProcesses() if setup.simulate else real
-    permissions = Permissions(Policy(settings.mode, settings.rules, analyse), RuleStore(setup.home, setup.cwd).add)
+    permissions = Permissions(
+        Policy(settings.mode, settings.rules, analyse), RuleStore(setup.home, setup.rules_of or setup.cwd).add
+    )
     workspace = Workspace.at(setup.cwd, (*setup.extra, spill))
     facts = _hook_facts(setup, choice, session, workspace)
     services = Services(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import locale
 import sys
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -15,6 +16,7 @@ from novacode.app.wiring import App, SessionWish, Setup, open_app
 from novacode.cli.approving import can_ask
 from novacode.cli.escape import visible
 from novacode.cli.faces import faces
+from novacode.cli.isolation import working_folder
 from novacode.cli.opening import Opening, opening_of, opening_options, setup_of, start
 from novacode.cli.outlet import Outlet
 from novacode.cli.reading import LineReader, Reader, kept_modes
@@ -42,16 +44,22 @@ def command(**given: Any) -> int:
 
 async def _chat(opening: Opening) -> int:
     stdout = Stdout()
-    setup = setup_of(opening)
     try:
-        while True:
-            async with open_app(setup) as app:
-                outcome = await _talk(app, opening, stdout)
-            if isinstance(outcome, int):
-                return outcome
-            setup = _again(opening, setup, outcome)
+        async with working_folder(opening) as cwd:
+            return await _sessions(opening, cwd, stdout)
     finally:
         stdout.close()
+
+
+async def _sessions(opening: Opening, cwd: Path, stdout: Stdout) -> int:
+    """Talk in one session after the other, until the person has had enough."""
+    setup = setup_of(opening, cwd)
+    while True:
+        async with open_app(setup) as app:
+            outcome = await _talk(app, opening, stdout)
+        if isinstance(outcome, int):
+            return outcome
+        setup = _again(opening, setup, outcome)
 
 
 async def _talk(app: App, opening: Opening, stdout: Stdout) -> int | Reopen:
@@ -70,7 +78,7 @@ async def _talk(app: App, opening: Opening, stdout: Stdout) -> int | Reopen:
 
 def _again(opening: Opening, setup: Setup, wish: Reopen) -> Setup:
     """Return what the next session is made from: the mode stays; the rules stay where it is the same session."""
-    fresh = setup_of(opening)
+    fresh = setup_of(opening, setup.cwd)
     settings = attrs.evolve(
         fresh.settings,
         mode=wish.mode,

@@ -9,6 +9,7 @@ import attrs
 from novacode.app.wiring import App, open_app
 from novacode.cli.escape import visible
 from novacode.cli.faces import faces
+from novacode.cli.isolation import working_folder
 from novacode.cli.opening import Opening, setup_of, start
 from novacode.cli.output import Format, Output
 from novacode.cli.result import exit_code
@@ -41,7 +42,7 @@ async def _run(wish: RunWish) -> int:
     session_id = ""
     outcome: RunEnded | NovaError
     try:
-        async with open_app(setup_of(wish.opening)) as app:
+        async with working_folder(wish.opening) as cwd, open_app(setup_of(wish.opening, cwd)) as app:
             session_id = app.session.id
             outcome = await _with_faces(app, wish, output)
     except NovaError as error:

@@ -44,6 +44,14 @@ _OPTIONS = (
     click.option("--no-session", "--ephemeral", "no_session", is_flag=True, help="Keep nothing."),
     click.option("-C", "--cwd", type=_FOLDER, default=None, metavar="DIR", help="Work there."),
     click.option("--add-dir", type=_FOLDER, multiple=True, metavar="DIR", help="Another folder of the work."),
+    click.option(
+        "-w",
+        "--worktree",
+        is_flag=False,
+        flag_value="",
+        metavar="[NAME]",
+        help="Work in a new git worktree, on the branch novacode/NAME; removed again where nothing was changed.",
+    ),
     click.option("--deterministic", is_flag=True, help="The same bytes out every time; implied by script: and demo."),
     click.option("--simulate", is_flag=True, help="A world in memory: nothing real is run, read or written."),
     click.option("--seed", type=int, default=0, metavar="N", help="Which order of what may happen in any order."),
@@ -59,7 +67,10 @@ _OPTIONS = (
 
 @attrs.frozen
 class Opening:
-    """A session to open. `flags` are settings keys with values; `None` values are not set."""
+    """A session to open. `flags` are settings keys with values; `None` values are not set.
+
+    `worktree` is the name of one to make, empty for any name, `None` for none.
+    """
 
     cwd: Path
     extra: tuple[Path, ...] = ()
@@ -70,6 +81,7 @@ class Opening:
     simulate: bool = False
     quiet: bool = False
     verbose: bool = False
+    worktree: str | None = None
 
     @property
     def scripted(self) -> bool:
@@ -97,11 +109,15 @@ def opening_of(given: Mapping[str, Any]) -> Opening:
         given["simulate"],
         given["quiet"],
         given["verbose"],
+        given["worktree"],
     )
 
 
-def setup_of(opening: Opening) -> Setup:
-    """Read the settings and return what the session is made from. Raises `SettingsError` and `UsageError`."""
+def setup_of(opening: Opening, cwd: Path) -> Setup:
+    """Read the settings and return what the session is made from. Raises `SettingsError` and `UsageError`.
+
+    Settings and rules are those of the folder that was asked for, also where `cwd` is a worktree of it.
+    """
     environ = environment()
     home = home_folder(environ)
     settings = load_settings(Places(home, opening.cwd), environ, opening.flags)
@@ -109,13 +125,14 @@ def setup_of(opening: Opening) -> Setup:
         settings,
         environ,
         home,
-        opening.cwd,
+        cwd,
         opening.extra,
         opening.session,
         somebody=can_ask(),
         deterministic=opening.deterministic,
         seed=opening.seed,
         simulate=opening.simulate,
+        rules_of=opening.cwd,
     )
 
 

@@ -23,7 +23,11 @@ __all__ = ["command"]
 @opening_options
 def command(**given: Any) -> int:
     """Run one task to its end. PROMPT may be - or come from a pipe."""
-    return run_prompt(RunWish(_prompt(given["prompt"]), opening_of(given), given["format_"], given["partial"]))
+    prompt, worktree = given["prompt"], given["worktree"]
+    if prompt is None and worktree and any(character.isspace() for character in worktree):
+        # `run -w "fix it"`: the option has taken the prompt, which cannot be a name.
+        prompt, given["worktree"] = worktree, ""
+    return run_prompt(RunWish(_prompt(prompt), opening_of(given), given["format_"], given["partial"]))
 
 
 def _prompt(given: str | None) -> str:
