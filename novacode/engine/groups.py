@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import trio
+
 from novacode.errors import NovaError
 
-__all__ = ["RunBroken", "leaves_of", "one_failure"]
+__all__ = ["RunBroken", "broke_a_cancellation", "leaves_of", "one_failure"]
 
 
 class RunBroken(NovaError):
@@ -38,3 +40,20 @@ def leaves_of(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
             yield from leaves_of(error)
         else:
             yield error
+
+
+def broke_a_cancellation(error: BaseException) -> bool:
+    """Whether `error` was raised while a `Cancelled` was on its way up, and so took its place."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        if isinstance(one, trio.Cancelled):
+            return True
+        seen.add(id(one))
+        waiting += (one.__context__, one.__cause__)
+        if isinstance(one, BaseExceptionGroup):
+            waiting += one.exceptions
+    return False

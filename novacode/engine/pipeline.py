@@ -20,6 +20,7 @@ from novacode.authority.approvals import NOBODY, Answer, Question
 from novacode.authority.hooks import HookAnswer, HookWord, with_context
 from novacode.authority.policy import Allow, Ask, Deny
 from novacode.engine import texts
+from novacode.engine.groups import broke_a_cancellation
 from novacode.engine.kit import Kit
 from novacode.engine.ledger import Slot
 from novacode.errors import SettingsError, ToolFailed
@@ -187,13 +188,32 @@ async def _execute(slot: Slot, tool: Tool[Any], permit: Permit[Any], kit: Kit) -
     with trio.move_on_after(math.inf if limit is None else limit):
         try:
             return _result(call, await tool.run(permit, _context(slot, kit)))
-        except ToolFailed as error:
-            return ToolResult.of(slot.call, Outcome.ERROR, str(error), began=True)
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the run
-            return ToolResult.of(slot.call, Outcome.ERROR, texts.raised(error), began=True)
+            if broke_a_cancellation(error):
+                await _go_on_cancelling(error, call, kit)
+            text = str(error) if isinstance(error, ToolFailed) else texts.raised(error)
+            return ToolResult.of(slot.call, Outcome.ERROR, text, began=True)
         except BaseExceptionGroup as group:
             raise _only_cancelled(group, call, kit) from None
     return ToolResult.of(slot.call, Outcome.TIMEOUT, texts.timed_out(limit or 0.0, slot.output.text()), began=True)
+
+
+async def _go_on_cancelling(error: Exception, call: ToolCall, kit: Kit) -> None:
+    """Raise `Cancelled` again where a clean-up failed in the middle of it; `error` is told and no result of the call.
+
+    Taken for a result, it would make an interrupted call look like one that had ended by itself. Returns where the
+    scope that was cancelled is the tool's own: then the failure is its result.
+    """
+    try:
+        await trio.lowlevel.checkpoint_if_cancelled()
+    except trio.Cancelled:
+        _tell_failed_cleanup(error, call, kit)
+        raise
+
+
+def _tell_failed_cleanup(error: Exception, call: ToolCall, kit: Kit) -> None:
+    said = f"{call.name} {call.id}, while it was being cancelled: {texts.raised(error)}"
+    kit.emit(Notice(Level.WARNING, said))
 
 
 def _context(slot: Slot, kit: Kit) -> ToolContext:
@@ -234,6 +254,5 @@ def _only_cancelled(group: BaseExceptionGroup[BaseException], call: ToolCall, ki
     if cancelled is None or (rest is not None and not isinstance(rest, ExceptionGroup)):
         return group
     if rest is not None:
-        said = f"{call.name} {call.id}, while it was being cancelled: {texts.raised(rest)}"
-        kit.emit(Notice(Level.WARNING, said))
+        _tell_failed_cleanup(rest, call, kit)
     return cancelled

@@ -48,7 +48,7 @@ class WorkArgs:
 
     takes: Annotated[float, "seconds of work"] = 0.0
     cleanup: Annotated[float, "seconds of clean-up when cancelled"] = 0.0
-    fails: Annotated[str, "how it fails: '', 'tool', 'bug', 'exit', 'swallow', 'group'"] = ""
+    fails: Annotated[str, "how it fails: '', 'tool', 'bug', 'exit', 'swallow', 'group', 'cleanup'"] = ""
     reads: Annotated[list[str], "paths"] = attrs.field(factory=list)
     writes: Annotated[list[str], "paths"] = attrs.field(factory=list)
     prints: Annotated[str, "live output"] = ""
@@ -97,6 +97,11 @@ class Work:
                 nursery.start_soon(_fail_when_cancelled)
                 await trio.sleep(args.takes)
                 nursery.cancel_scope.cancel()
+        if args.fails == "cleanup":
+            try:
+                await trio.sleep(args.takes)
+            except trio.Cancelled:
+                raise OSError("the clean-up failed") from None
         await trio.sleep(args.takes)
         if args.fails == "tool":
             raise ToolFailed("the work cannot be done: 3 is not 4")

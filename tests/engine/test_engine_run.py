@@ -169,6 +169,23 @@ async def test_br_023_a_tool_cannot_hold_a_cancelled_run(fails: str, autojump_cl
     assert bool(told) == (fails == "group")
 
 
+@pytest.mark.parametrize("how", ["run", "call", "timeout"])
+async def test_a_failing_cleanup_does_not_turn_an_interrupted_call_into_a_failed_one(
+    how: str, autojump_clock: Any
+) -> None:
+    """What the clean-up raised is told; the result says that the call was interrupted, and by what."""
+    timeout = 1 if how == "timeout" else None
+    world = World([[call("a", "work", 1, takes=30, fails="cleanup", prints="half"), TOOL_USE], DONE], timeout=timeout)
+    stop = {"run": lambda: world.agent.cancel("ctrl-c"), "call": lambda: world.agent.active.stop_call("a")}  # type: ignore[union-attr,arg-type]
+    await stopped_after(world, 1, stop.get(how, lambda: None))
+    result = results(world)["a"]
+    assert result.outcome is (Outcome.TIMEOUT if how == "timeout" else Outcome.CANCELLED)
+    assert "half" in result.text
+    assert [notice.text for notice in world.of(Notice) if "clean-up failed" in notice.text] == [
+        "work a, while it was being cancelled: The tool failed: OSError: the clean-up failed"
+    ]
+
+
 async def test_cancelling_twice_keeps_the_first_reason(autojump_clock: Any) -> None:
     world = World([[call("a", "work", 1, takes=30, cleanup=2), TOOL_USE]])
 
