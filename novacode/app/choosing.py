@@ -15,10 +15,10 @@ from novacode.models.endpoint import Endpoint, Timeouts
 from novacode.protocols.base import Codec
 from novacode.protocols.summary import codec_for
 from novacode.values.ids import CallIds
-from novacode.workspace.simulated import Simulation, parse_simulation
 
 if TYPE_CHECKING:
     from novacode.models.script import Script
+    from novacode.workspace.simulated import Simulation
 
 __all__ = ["Choice", "choose", "scripted"]
 
@@ -43,6 +43,8 @@ class Choice:
     @property
     def simulation(self) -> Simulation:
         """The world that a script brings along for `--simulate`; an empty one where there is none."""
+        from novacode.workspace.simulated import Simulation, parse_simulation  # hardly any run is a simulation
+
         return parse_simulation(self._script.simulate, self._script.source) if self._script else Simulation()
 
     def client(self, ids: CallIds, idle_timeout: float | None, on_time: Callable[[float], None]) -> ModelClient:

@@ -17,16 +17,12 @@ from novacode import grace
 from novacode.app.choosing import Choice, choose
 from novacode.app.clocks import ScriptClock, WallClock
 from novacode.app.file_history import file_history
-from novacode.app.hook_plugins import plugin_hooks
+from novacode.app.hooking import hook_facts, hooks_of
 from novacode.app.instructions import load_instructions
 from novacode.app.interrupts import Ladder
 from novacode.app.rule_store import RuleStore
-from novacode.app.settings import Settings, project_folder
-from novacode.authority.commands import analyse
-from novacode.authority.hook_process import Host
-from novacode.authority.hook_runner import CommandHooks
-from novacode.authority.hook_wire import HookFacts
-from novacode.authority.hooks import Hooks, NoHooks
+from novacode.app.settings import Settings
+from novacode.app.shell_lines import analyse, reads_only
 from novacode.authority.permissions import Permissions
 from novacode.authority.policy import Policy
 from novacode.engine.agent import Agent, AgentOptions
@@ -44,7 +40,6 @@ from novacode.sessions.secrets import Secrets
 from novacode.sessions.store import Session, Store, memory_session
 from novacode.tools.base import SeenFiles
 from novacode.tools.builtin import builtin_tools
-from novacode.tools.simulated import simulated_tools
 from novacode.tools.toolset import Toolset
 from novacode.values.events import Stamped, TurnCommitted
 from novacode.values.failure import Failure
@@ -54,7 +49,6 @@ from novacode.workspace.base import Processes
 from novacode.workspace.environment import is_provider_key
 from novacode.workspace.paths import Workspace
 from novacode.workspace.processes import RealProcesses
-from novacode.workspace.simulated import NoProcesses, SimulatedWorld
 
 __all__ = ["App", "SessionWish", "Setup", "open_app"]
 
@@ -194,21 +188,19 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
         clock = trio.current_time  # of the virtual clock, which also moves with the simulated tools
     client = choice.client(CallIds(loaded.history.call_ids), settings.idle_timeout, script_clock.set)
     spill = _spill(setup, session)
-    world = SimulatedWorld(setup.cwd, choice.simulation) if setup.simulate else None
-    tools = Toolset(simulated_tools(world, _reads_only) if world else builtin_tools(_reads_only))
+    tools, stand_in = _simulation(setup, choice) if setup.simulate else (Toolset(builtin_tools(reads_only)), None)
     instructions = load_instructions(setup.cwd)
     keep = frozenset(settings.env_keep)
     real = RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep)
-    processes: Processes = NoProcesses() if setup.simulate else real
+    processes = stand_in or real
     permissions = Permissions(
         Policy(settings.mode, settings.rules, analyse), RuleStore(setup.home, setup.rules_of or setup.cwd).add
     )
     workspace = Workspace.at(setup.cwd, (*setup.extra, spill))
-    facts = _hook_facts(setup, choice, session, workspace)
     services = Services(
         model=client,
         tools=tools,
-        hooks=_hooks(setup, Host(facts, processes, clock), permissions),
+        hooks=hooks_of(setup, permissions, lambda: (hook_facts(setup, choice, session, workspace), processes, clock)),
         permissions=permissions,
         snapshots=file_history(setup, session, fresh=deterministic),
         workspace=workspace,
@@ -242,25 +234,13 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
     )
 
 
-def _reads_only(line: str) -> bool:
-    return analyse(line).read_only
+def _simulation(setup: Setup, choice: Choice) -> tuple[Toolset, Processes]:
+    """Return tools over a world in memory, and what takes the place of processes."""
+    # What follows takes 12 ms to import, and hardly any run is a simulation.
+    from novacode.tools.simulated import simulated_tools
+    from novacode.workspace.simulated import NoProcesses, SimulatedWorld
 
-
-def _hook_facts(setup: Setup, choice: Choice, session: Session, workspace: Workspace) -> HookFacts:
-    return HookFacts(
-        session.id,
-        workspace,
-        str(project_folder(setup.cwd)),
-        choice.label,
-        str(session.path or ""),
-        "resume" if session.loaded.runs else "startup",
-    )
-
-
-def _hooks(setup: Setup, host: Host, permissions: Permissions) -> Hooks:
-    """Return the hooks of the settings and of installed packages; a simulation runs nothing, so it has none."""
-    specs = () if setup.simulate else (*setup.settings.hooks, *plugin_hooks(sys.path))
-    return CommandHooks(specs, host, lambda: permissions.policy.mode) if specs else NoHooks()
+    return Toolset(simulated_tools(SimulatedWorld(setup.cwd, choice.simulation), reads_only)), NoProcesses()
 
 
 def _options(setup: Setup, choice: Choice) -> AgentOptions:
