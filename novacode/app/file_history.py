@@ -23,8 +23,8 @@ def history_folder(home: Path, cwd: Path) -> Path:
     return home / "snapshots" / project_key(cwd)
 
 
-def file_history(setup: Setup, session: Session, *, fresh: bool) -> Snapshots:
-    """Return what keeps the files of `session`; with `fresh` it has no past.
+def file_history(setup: Setup, session: Session) -> Snapshots:
+    """Return what keeps the files of `session`.
 
     A session that is kept nowhere has no file history either: there would be nothing to find it by. Nor has a
     simulation, which changes no file.
@@ -43,4 +43,6 @@ def file_history(setup: Setup, session: Session, *, fresh: bool) -> Snapshots:
     )
     roots = tuple(path.resolve() for path in (setup.cwd, *setup.extra))
     folder = history_folder(setup.home, begun_in)
+    # A session id can be used again (`s-deterministic`); what its log holds then is another session's past.
+    fresh = not session.loaded.runs
     return FileHistory(Keeping(folder, session.id, roots, bounds, (setup.home.resolve(),), fresh))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import attrs
+import trio
 
 from novacode.app.file_history import history_folder
 from novacode.errors import InputError, SessionError
@@ -136,29 +137,33 @@ def prospect(story: Story, home: Path, to: To) -> Prospect:
     return Prospect(story, title, plan(window, surveyor.look), entries, tuple(refusals), left_out)
 
 
-def rewind(chosen: Sequence[Item], given: Prospect, store: Store, home: Path, now: Callable[[], float]) -> Report:
+async def rewind(chosen: Sequence[Item], given: Prospect, store: Store, home: Path, now: Callable[[], float]) -> Report:
     """Make every path of `chosen` what it was, and tell the session of it: the model shall not rely on what is gone.
 
-    Raises `SessionError` where another process is using the session, or what is there now cannot be kept first.
+    Not ended by a cancellation half way. Raises `SessionError` where another process is using the session, or what is
+    there now cannot be kept first; then nothing was touched.
     """
     session = store.open(given.story.path.stem)
     try:
-        folder = history_folder(home, given.story.cwd)
-        contents = Contents(folder)
-        surveyor = Surveyor(contents.put, EXACT, beat=_go_on)
-        log = ChangeLog(log_path(folder, given.story.path.stem))
-        try:
-            report = restore(chosen, next_rewind(given.entries), Work(contents, log, surveyor.look))
-        except OSError as error:
-            raise SessionError(
-                f"nothing was rewound: {folder} cannot be written ({error.strerror or error}), so what is there now"
-                " could not be kept first."
-            ) from error
+        report = await trio.to_thread.run_sync(_restored, chosen, given, history_folder(home, given.story.cwd))
         if report.done:
             _tell(session, report, given.story, now())
         return report
     finally:
         session.close()
+
+
+def _restored(chosen: Sequence[Item], given: Prospect, folder: Path) -> Report:
+    contents = Contents(folder)
+    surveyor = Surveyor(contents.put, EXACT, beat=_go_on)
+    work = Work(contents, ChangeLog(log_path(folder, given.story.path.stem)), surveyor.look)
+    try:
+        return restore(chosen, next_rewind(given.entries), work)
+    except OSError as error:
+        raise SessionError(
+            f"nothing was rewound: {folder} cannot be written ({error.strerror or error}), so what is there now could"
+            " not be kept first."
+        ) from error
 
 
 def _point(story: Story, entries: Sequence[Entry], to: To) -> tuple[str, Sequence[Ran], int]:

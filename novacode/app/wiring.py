@@ -202,7 +202,7 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
         tools=tools,
         hooks=hooks_of(setup, permissions, lambda: (hook_facts(setup, choice, session, workspace), processes, clock)),
         permissions=permissions,
-        snapshots=file_history(setup, session, fresh=deterministic),
+        snapshots=file_history(setup, session),
         workspace=workspace,
         processes=processes,
         seen=SeenFiles(),

@@ -58,7 +58,6 @@ async def _rewind(given: dict[str, Any]) -> int:
     if not wanted:
         raise InputError("there is no session of this folder; `novacode rewind --session ID` takes another one")
     to = To(given["run"], given["to_turn"], given["to_call"], given["undo"])
-    now = clock()
     found = await trio.to_thread.run_sync(lambda: prospect(read_story(store.find(wanted)), home, to))
     chosen = [item for item in found.items if _is_chosen(item, force=given["force"])]
     if not given["as_json"]:
@@ -67,7 +66,7 @@ async def _rewind(given: dict[str, Any]) -> int:
         raise SessionError(_refusal(found))
     report = None
     if chosen and not given["dry_run"] and _agreed(given):
-        report = await trio.to_thread.run_sync(lambda: rewind(chosen, found, store, home, lambda: now))
+        report = await rewind(chosen, found, store, home, clock)
     if given["as_json"]:
         click.echo(json.dumps(_object(found, report, force=given["force"])))
     elif report is not None:

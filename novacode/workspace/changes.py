@@ -139,7 +139,7 @@ def read_log(path: Path) -> tuple[Entry, ...]:
     places: dict[str, int] = {}
     try:
         lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -1,8 +1,8 @@
 """The state of every file below some folders: walked by ourselves, bounded, and cheap to repeat.
 
-Written for a thread of trio: it asks now and then whether it was cancelled. What has the status it had is not read again. Not
-walked are `.git` (so no repository is ever touched), folders that git ignores, and what exceeds the bounds; all but
-the first are named.
+Written for a thread of trio: it asks now and then whether it was cancelled. What has the status it had is not read
+again. Not walked are `.git` (so no repository is ever touched), folders that git ignores, and what exceeds the bounds;
+all but the first are named.
 """
 
 from __future__ import annotations

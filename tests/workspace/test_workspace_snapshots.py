@@ -10,7 +10,7 @@ from doubles.history import EVERYTHING, History, git
 from novacode.values.events import FilesChanged, Level
 from novacode.workspace.changes import Change, ChangeLog, Entry, read_log
 from novacode.workspace.contents import Contents
-from novacode.workspace.listing import Bounds
+from novacode.workspace.listing import Bounds, Surveyor
 from novacode.workspace.snapshots import SwitchedOff
 from novacode.workspace.states import ABSENT, Kind, State, digest_of
 
@@ -65,6 +65,24 @@ async def test_a_change_of_the_same_length_within_one_tick_is_seen(history):
         changed = await history.call(f"c{number}", lambda number=number: history.write("a.txt", f"{number:02}!"))
         assert changed is not None
         assert changed.modified == ("a.txt",)
+
+
+@pytest.mark.parametrize(("later", "trusted"), [(0, False), (1_000_000, False), (50_000_000, True)])
+async def test_what_was_read_in_the_tick_of_its_change_is_not_trusted(history, later, trusted):
+    """Nothing in a status tells a second change in the same tick from the first."""
+    history.write("a.txt", "x")
+    os.utime(history.work, ns=(1, 1_700_000_000_123_456_789))
+    reads = []
+
+    def keep(data):
+        reads.append(data)
+        return digest_of(data)
+
+    changed_at = (history.work / "a.txt").stat().st_ctime_ns
+    surveyor = Surveyor(keep, Bounds(), now=lambda: changed_at + later)
+    first = await trio.to_thread.run_sync(surveyor.survey, [history.work])
+    assert await trio.to_thread.run_sync(surveyor.survey, [history.work]) == first
+    assert len(reads) == (1 if trusted else 2)
 
 
 async def test_what_a_file_tool_says_it_changed_is_not_blamed_on_the_command_beside_it(history):
