@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from novacode import grace
-from novacode.app.rule_store import personal_file
 from novacode.app.settings import environment, home_folder
 from novacode.cli.escape import visible
 from novacode.cli.opening import Opening
 from novacode.errors import UsageError
+from novacode.sessions.store import project_key
 from novacode.workspace.processes import RealProcesses
 from novacode.workspace.worktrees import Worktree, add_worktree, remove_unchanged
 
@@ -36,7 +36,7 @@ async def working_folder(opening: Opening) -> AsyncIterator[Path]:
         return
     _must_be_new(opening)
     processes, environ = RealProcesses(), environment()
-    folder = home_folder(environ) / "worktrees" / personal_file(Path(), opening.cwd).stem
+    folder = home_folder(environ) / "worktrees" / project_key(opening.cwd)
     name = opening.worktree or f"w-{os.urandom(4).hex()}"
     made = await add_worktree(processes, opening.cwd, folder, name, environ)
     if not opening.quiet:
