@@ -112,7 +112,8 @@ class Store:
         that cannot be read. One that can be read and not written is given without a file: what is added is not kept.
         """
         try:
-            journal = Journal(path, secrets=self._secrets)
+            # The header is written where a crash has left an empty file.
+            journal = Journal(path, Header(SessionId(path.stem), "", self._now()), secrets=self._secrets)
         except BlockingIOError as error:
             raise SessionError(
                 f"session {path.stem} is in use by {holder_words(path)}. Wait until that has ended, or take a copy of"

@@ -155,7 +155,8 @@ def _mended(transcript: Transcript) -> Iterator[Entry]:
             if not assistant:
                 continue
         if assistant:
-            yield entry.holding(owed.take(message, at))
+            kept = dialect.answers([], message) if dialect.results(message) else [message]
+            yield from (entry.holding(owed.take(one, at)) for one in kept)
         elif not dialect.results(message):
             yield entry
         elif dialect.says_more(message):
