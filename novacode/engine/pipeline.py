@@ -84,14 +84,16 @@ async def _steps(slot: Slot, kit: Kit) -> ToolResult:
     slot.to(Phase.RUNNING)
     try:
         result = await _execute(slot, tool, permit, kit)  # 7
+        slot.hold(result)
+        result = with_context(await kit.hooks.post_tool_use(call, result), hooked.context)  # 8
     except BaseException:
         # What it has done stays done, and only the file history can say later what that was.
         with grace.cleanup(grace.DEFAULT.files):
             await _record(call, kit)
         raise
-    slot.hold(result)
-    await _record(call, kit)  # 8
-    return with_context(await kit.hooks.post_tool_use(call, result), hooked.context)
+    # What hooks make of a file (a formatter does) belongs to the call: so it is taken back with it.
+    await _record(call, kit)
+    return result
 
 
 async def _record(call: ToolCall, kit: Kit) -> None:

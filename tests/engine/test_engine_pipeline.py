@@ -25,7 +25,7 @@ from novacode.values.parts import Text
 from novacode.values.request import StopReason
 from novacode.values.results import Outcome, ToolResult
 
-WHOLE = ["pre", "take", "begin", "end", "record", "post"]
+WHOLE = ["pre", "take", "begin", "end", "post", "record"]
 ENTERED = [Phase.SUBMITTED, Phase.AUTHORISING, Phase.QUEUED, Phase.RUNNING]
 
 
