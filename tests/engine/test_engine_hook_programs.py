@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,7 @@ with open(os.path.join(os.environ["CLAUDE_PROJECT_DIR"], "prompts.jsonl"), "a") 
 """
 
 
+@pytest.mark.skipif(shutil.which("jq") is None, reason="they are written with jq, as many are")
 async def test_programs_written_for_other_agents_work_unchanged(tmp_path: Path) -> None:
     """The settings are the nested form as it is found elsewhere."""
     root = tmp_path / "project"
