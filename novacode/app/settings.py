@@ -8,6 +8,7 @@ deny rules always count, since they can only make a run more careful.
 from __future__ import annotations
 
 import difflib
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +26,16 @@ from novacode.authority.rules import Rule, parse_rule
 from novacode.errors import SettingsError, UsageError
 from novacode.values.parts import JSON
 
-__all__ = ["Places", "Settings", "environment", "home_folder", "load_settings", "project_folder"]
+__all__ = [
+    "Places",
+    "Settings",
+    "environment",
+    "field_of",
+    "home_folder",
+    "load_settings",
+    "project_folder",
+    "wanting_trust",
+]
 
 _PREFIX = "NOVACODE_"
 _NOT_SETTINGS = frozenset({"NOVACODE_HOME", "NOVACODE_STREAMS"})
@@ -49,6 +59,7 @@ class Settings:
     max_seconds: float | None = None
     max_output_tokens: int | None = None
     max_budget_usd: float | None = None
+    context_window: int | None = None
     overlap: str = "declared"
     idle_timeout: float = 300.0
     retries: int = 8
@@ -150,6 +161,19 @@ def load_settings(places: Places, environ: Mapping[str, str], flags: Mapping[str
     return _put_together(found, warnings)
 
 
+def wanting_trust(places: Places) -> tuple[tuple[Path, str, JSON], ...]:
+    """Return what the project's files say that counts only where their folder is trusted: file, key and value.
+
+    Raises `SettingsError` for a file that cannot be understood.
+    """
+    return tuple(
+        (path, key, found.value)
+        for path in (*places.project, *places.project_hooks)
+        for key, found in _from_file(path, [])
+        if KEYS[key].needs_trust
+    )
+
+
 def _from_file(path: Path, warnings: list[str]) -> Iterator[tuple[str, _Value]]:
     if path.suffix == ".json":
         hooks = read_hook_file(path, warnings)
@@ -193,7 +217,8 @@ def _without_trust(
     if held:
         warnings.append(
             f"{path}: {', '.join(f'`{key}`' for key in held)} is left out, because the folder is not trusted. If you"
-            f' trust what it says, add it to {trust_file}: folders = ["{path.parent.parent}"]'
+            f" trust what it says: novacode config trust {shlex.quote(str(path.parent.parent))} (or, by hand, in"
+            f' {trust_file}: folders = ["{path.parent.parent}"])'
         )
     return [(key, value) for key, value in values if not KEYS[key].needs_trust]
 
@@ -226,7 +251,7 @@ def _put_together(found: Sequence[tuple[str, _Value]], warnings: list[str]) -> S
         where=where,
         warnings=tuple(warnings),
         mode=Mode(values.pop("permissions.mode", Mode.DEFAULT)),
-        **{_field(key): value for key, value in values.items() if key not in _RULE_KEYS},
+        **{field_of(key): value for key, value in values.items() if key not in _RULE_KEYS},
     )
 
 
@@ -247,7 +272,8 @@ def _rule(key: str, text: str, given: _Value) -> Rule:
         raise (UsageError if given.place == _COMMAND_LINE else SettingsError)(str(error)) from error
 
 
-def _field(key: str) -> str:
+def field_of(key: str) -> str:
+    """Return the name of the field of `Settings` that holds `key`."""
     return key.removeprefix("limits.").replace(".", "_")
 
 

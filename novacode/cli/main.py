@@ -22,6 +22,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("novacode.cli.demo_cmd", "See the main job done, without key or network."),
     "sessions": ("novacode.cli.sessions_cmd", "List, show, export, check, repair, fork sessions."),
     "tools": ("novacode.cli.tools_cmd", "List what the model may call."),
+    "config": ("novacode.cli.config_cmd", "Show every setting, and where it comes from."),
+    "doctor": ("novacode.cli.doctor_cmd", "Look for what is missing on this machine."),
     "models": ("novacode.cli.models_cmd", "List providers, keys and prices."),
     "permissions": ("novacode.cli.permissions_cmd", "Explain which rule decides about a call."),
     "hooks": ("novacode.cli.hooks_cmd", "List hooks, and try them on a sample."),

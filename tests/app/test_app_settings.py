@@ -244,9 +244,9 @@ def test_a_trust_list_that_cannot_be_understood_is_an_error(places, text):
 
 
 def test_every_field_of_settings_can_be_set_or_is_derived():
-    from novacode.app.settings import _field
+    from novacode.app.settings import field_of
     from novacode.app.settings_keys import KEYS
 
     derived = {"mode", "rules", "where", "warnings"}
-    settable = {_field(key) for key in KEYS if not key.startswith("permissions.")}
+    settable = {field_of(key) for key in KEYS if not key.startswith("permissions.")}
     assert {field.name for field in attrs.fields(Settings)} == settable | derived
