@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from pathlib import Path
 
+from novacode.app.toml import TomlError, read_toml
 from novacode.errors import SettingsError
 from novacode.sessions.store import project_key
 
@@ -49,10 +49,10 @@ class RuleStore:
 
     def _rules(self) -> list[str]:
         try:
-            data = tomllib.loads(self.path.read_text(encoding="utf-8"))
+            data = read_toml(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return []
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (TomlError, UnicodeDecodeError) as error:
             raise SettingsError(f"{self.path} is damaged ({error}); mend or remove it") from error
         allowed = data.get("permissions", {}).get("allow", [])
         return [text for text in allowed if isinstance(text, str)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from novacode.app.home import environment, home_folder
 from novacode.app.hook_files import read_hook_file
 from novacode.app.rule_store import personal_file
 from novacode.app.settings_keys import KEYS, Key
+from novacode.app.toml import TomlError, read_toml
 from novacode.app.trust import TrustedFolders
 from novacode.authority.hook_settings import HookSpec, parse_hooks
 from novacode.authority.modes import Mode
@@ -182,7 +182,7 @@ def _from_file(path: Path, warnings: list[str]) -> Iterator[tuple[str, _Value]]:
         return
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        data = tomllib.loads(text)
+        data = read_toml(text)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
@@ -192,7 +192,7 @@ def _from_file(path: Path, warnings: list[str]) -> Iterator[tuple[str, _Value]]:
         raise SettingsError(
             f"{path} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
         ) from error
-    except tomllib.TOMLDecodeError as error:
+    except TomlError as error:
         raise SettingsError(f"{path} is not valid TOML: {error}") from error
     for key, value in _flat(data):
         if key in KEYS:

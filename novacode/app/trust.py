@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from pathlib import Path
 
+from novacode.app.toml import read_toml
 from novacode.errors import SettingsError
 
 __all__ = ["TrustedFolders"]
@@ -39,7 +39,7 @@ class TrustedFolders:
 
     def _folders(self) -> tuple[Path, ...]:
         try:
-            data = tomllib.loads(self.path.read_text())
+            data = read_toml(self.path.read_text())
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return ()  # unknown means not trusted
         except (OSError, ValueError) as error:
