@@ -16,15 +16,13 @@ from novacode.protocols.base import WireRequest
 from novacode.protocols.fragments import (
     HEADERS,
     BodyHead,
-    FragmentCache,
     arguments_of,
     fit_id,
     fit_name,
     join,
-    messages_of,
-    neighbours,
     result_parts,
 )
+from novacode.protocols.growing import GrowingMessages
 from novacode.protocols.jsonio import dump
 from novacode.values.failure import Failure
 from novacode.values.history import Exchange
@@ -50,15 +48,11 @@ class AnthropicCodec:
     def __init__(self, issuer: str = "anthropic") -> None:
         self.issuer = issuer
         self._head = BodyHead(_head)
-        self._items = FragmentCache(self._encode_item)
+        self._messages = GrowingMessages(self._encode_item, b'{"role":"%b","content":[', _OPENING)
 
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
-        fragments = (fragment for item in self._items.of(request.history.items) for fragment in item)
-        runs = neighbours(fragments, _OPENING)
-        last_user = next(blocks for role, blocks in reversed(runs) if role == "user")
-        last_user[-1] = last_user[-1][:-1] + _CACHE_TAIL  # every block is an object, so its last byte is a brace
-        messages = messages_of((b'{"role":"%b","content":[' % role.encode(), blocks) for role, blocks in runs)
+        messages = self._messages.of(request.history.items, _mark_for_the_cache)
         body = b"".join((self._head.of(request), b',"messages":[', *messages, b"]}"))
         return WireRequest("POST", "/v1/messages", {**HEADERS, "anthropic-version": _VERSION}, body)
 
@@ -110,6 +104,11 @@ class AnthropicCodec:
         while blocks and blocks[-1]["type"] in {"thinking", "redacted_thinking"}:
             blocks.pop()  # the provider refuses a message that ends with reasoning
         return blocks
+
+
+def _mark_for_the_cache(runs: list[tuple[str, list[bytes]]]) -> None:
+    last_user = next(blocks for role, blocks in reversed(runs) if role == "user")
+    last_user[-1] = last_user[-1][:-1] + _CACHE_TAIL  # every block is an object, so its last byte is a brace
 
 
 def _head(request: ModelRequest) -> bytes:

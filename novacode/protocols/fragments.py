@@ -1,7 +1,7 @@
 """What the encoders of all protocols share.
 
-History items are immutable: an item is encoded once and its bytes are kept, so a request is a join of fragments. That
-keeps turn 1,000 as cheap as turn 1 and the prefix byte-stable for prompt caches.
+History items are immutable: an item is encoded once and its bytes are kept (`growing`). That keeps turn 1,000 as cheap
+as turn 1 and the prefix byte-stable for prompt caches.
 """
 
 from __future__ import annotations
@@ -9,55 +9,27 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
 
 from novacode.protocols.jsonio import dump
-from novacode.values.history import Exchange
-from novacode.values.parts import JSON, BrokenCall, Image, Text, ToolCall, User
+from novacode.values.parts import JSON, BrokenCall, Image, Text, ToolCall
 from novacode.values.request import ModelRequest, ToolOffer
 from novacode.values.results import Outcome, ToolResult
 
 __all__ = [
     "HEADERS",
     "BodyHead",
-    "FragmentCache",
     "arguments_of",
     "fit_id",
     "fit_name",
     "join",
-    "messages_of",
-    "neighbours",
     "result_parts",
     "result_text",
 ]
 
 HEADERS = {"content-type": "application/json", "accept": "text/event-stream"}
 
-_F = TypeVar("_F")
 _NOT_PLAIN = re.compile(r"[^a-zA-Z0-9_-]")
 _NOT_ALNUM = re.compile(r"[^a-zA-Z0-9]")
-
-
-class FragmentCache(Generic[_F]):
-    """The encoded form of history items, found by the identity of the item, which it therefore keeps alive."""
-
-    def __init__(self, encode: Callable[[User | Exchange], _F]) -> None:
-        self._encode = encode
-        self._kept: dict[int, tuple[User | Exchange, _F]] = {}
-
-    def of(self, items: Iterable[User | Exchange]) -> list[_F]:
-        """Return the fragments of `items`, in order; only those that were never seen are encoded."""
-        kept = self._kept
-        found: list[_F] = []
-        for item in items:
-            entry = kept.get(id(item))
-            if entry is None:
-                entry = kept[id(item)] = (item, self._encode(item))
-            found.append(entry[1])
-        if len(kept) > 2 * len(found) + 64:  # a compaction or a fork left items behind
-            alive = {id(item) for item in items}
-            self._kept = {key: entry for key, entry in kept.items() if key in alive}
-        return found
 
 
 class BodyHead:
@@ -74,33 +46,6 @@ class BodyHead:
         if key != self._last:
             self._last, self._bytes = key, self._encode(request)
         return self._bytes
-
-
-def messages_of(runs: Iterable[tuple[bytes, list[bytes]]]) -> list[bytes]:
-    """Return messages, each a head and the fragments of its content, as pieces to be joined once with nothing between.
-
-    A long history is megabytes: every join on the way would copy all of it once more.
-    """
-    pieces: list[bytes] = []
-    for head, fragments in runs:
-        pieces.append(b"," + head if pieces else head)
-        for at, fragment in enumerate(fragments):
-            pieces += (b",", fragment) if at else (fragment,)
-        pieces.append(b"]}")
-    return pieces
-
-
-def neighbours(fragments: Iterable[tuple[str, bytes]], opening: bytes) -> list[tuple[str, list[bytes]]]:
-    """Put neighbours of one role together, and `opening` first where the first role is not the user's."""
-    runs: list[tuple[str, list[bytes]]] = []
-    for role, fragment in fragments:
-        if runs and runs[-1][0] == role:
-            runs[-1][1].append(fragment)
-        else:
-            runs.append((role, [fragment]))
-    if not runs or runs[0][0] != "user":
-        runs.insert(0, ("user", [opening]))
-    return runs
 
 
 def join(values: Iterable[JSON]) -> bytes:

@@ -14,18 +14,16 @@ from novacode.protocols.base import WireRequest
 from novacode.protocols.fragments import (
     HEADERS,
     BodyHead,
-    FragmentCache,
     arguments_of,
     fit_id,
     fit_name,
     join,
-    messages_of,
-    neighbours,
     result_parts,
     result_text,
 )
 from novacode.protocols.gemini_reply import GeminiReply
 from novacode.protocols.gemini_schema import gemini_schema
+from novacode.protocols.growing import GrowingMessages
 from novacode.protocols.jsonio import dump
 from novacode.values.failure import Failure
 from novacode.values.history import Exchange
@@ -57,13 +55,11 @@ class GeminiCodec:
     def __init__(self, issuer: str = "gemini") -> None:
         self.issuer = issuer
         self._head = BodyHead(_head)
-        self._items = FragmentCache(self._encode_item)
+        self._messages = GrowingMessages(self._encode_item, b'{"role":"%b","parts":[', _OPENING)
 
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
-        fragments = (fragment for item in self._items.of(request.history.items) for fragment in item)
-        runs = neighbours(fragments, _OPENING)
-        contents = messages_of((b'{"role":"%b","parts":[' % role.encode(), parts) for role, parts in runs)
+        contents = self._messages.of(request.history.items)
         body = b"".join((self._head.of(request), b'"contents":[', *contents, b"]}"))
         path = f"/v1beta/models/{request.model}:streamGenerateContent?alt=sse"
         return WireRequest("POST", path, HEADERS, body)

@@ -9,8 +9,9 @@ from novacode.protocols import failures, jsonio
 from novacode.protocols.assemble import Prose, number, sealed, string
 from novacode.protocols.base import WireRequest
 from novacode.protocols.decoding import BodyDecoder
-from novacode.protocols.fragments import BodyHead, FragmentCache, arguments_of, fit_name, join, result_text
+from novacode.protocols.fragments import BodyHead, arguments_of, fit_name, join, result_text
 from novacode.protocols.framing import LineFramer
+from novacode.protocols.growing import GrowingFragments
 from novacode.values.events import Started
 from novacode.values.failure import Failure
 from novacode.values.history import Exchange
@@ -98,14 +99,14 @@ class OllamaCodec:
     def __init__(self, issuer: str = "ollama-native") -> None:
         self.issuer = issuer
         self._head = BodyHead(_head)
-        self._items = FragmentCache(self._encode_item)
+        self._items = GrowingFragments(self._encode_item)
 
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
-        fragments = [fragment for fragment in self._items.of(request.history.items) if fragment]
-        if request.system:
-            fragments.insert(0, jsonio.dump({"role": "system", "content": request.system}))
-        body = b"".join((self._head.of(request), b',"messages":[', b",".join(fragments), b"]}"))
+        messages = self._items.of(request.history.items)
+        system = jsonio.dump({"role": "system", "content": request.system}) if request.system else b""
+        between = b"," if system and messages else b""
+        body = b"".join((self._head.of(request), b',"messages":[', system, between, messages, b"]}"))
         return WireRequest("POST", "/api/chat", {"content-type": "application/json"}, body)
 
     def decoder(self, ids: CallIds) -> OllamaReply:

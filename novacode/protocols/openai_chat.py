@@ -10,7 +10,6 @@ from novacode.protocols.base import WireRequest
 from novacode.protocols.fragments import (
     HEADERS,
     BodyHead,
-    FragmentCache,
     arguments_of,
     fit_id,
     fit_name,
@@ -18,6 +17,7 @@ from novacode.protocols.fragments import (
     result_parts,
     result_text,
 )
+from novacode.protocols.growing import GrowingFragments
 from novacode.protocols.jsonio import dump, dump_text
 from novacode.protocols.openai_chat_reply import OpenAIChatReply
 from novacode.protocols.quirks import Quirks, quirks_for
@@ -38,16 +38,16 @@ class OpenAIChatCodec:
         self.quirks = quirks if quirks is not None else quirks_for("openai")
         self.issuer = self.quirks.issuer
         self._head = BodyHead(self._encode_head)
-        self._items = FragmentCache(self._encode_item)
+        self._items = GrowingFragments(self._encode_item)
         self._known_tools: frozenset[str] = frozenset()
 
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
         self._known_tools = frozenset(tool.name for tool in request.tools)
-        fragments = [fragment for fragment in self._items.of(request.history.items) if fragment]
-        if request.system:
-            fragments.insert(0, dump({"role": self.quirks.system_role, "content": request.system}))
-        body = b"".join((self._head.of(request), b',"messages":[', b",".join(fragments), b"]}"))
+        messages = self._items.of(request.history.items)
+        system = dump({"role": self.quirks.system_role, "content": request.system}) if request.system else b""
+        between = b"," if system and messages else b""
+        body = b"".join((self._head.of(request), b',"messages":[', system, between, messages, b"]}"))
         return WireRequest("POST", "/chat/completions", HEADERS, body)
 
     def decoder(self, ids: CallIds) -> OpenAIChatReply:

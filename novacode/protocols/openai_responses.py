@@ -14,13 +14,13 @@ from novacode.protocols.base import WireRequest
 from novacode.protocols.fragments import (
     HEADERS,
     BodyHead,
-    FragmentCache,
     arguments_of,
     fit_id,
     fit_name,
     join,
     result_parts,
 )
+from novacode.protocols.growing import GrowingFragments
 from novacode.protocols.jsonio import dump, dump_text
 from novacode.protocols.openai_responses_reply import OpenAIResponsesReply
 from novacode.values.failure import Failure
@@ -50,12 +50,11 @@ class OpenAIResponsesCodec:
     def __init__(self, issuer: str = "openai-responses") -> None:
         self.issuer = issuer
         self._head = BodyHead(_head)
-        self._items = FragmentCache(self._encode_item)
+        self._items = GrowingFragments(self._encode_item)
 
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
-        fragments = (fragment for fragment in self._items.of(request.history.items) if fragment)
-        body = b"".join((self._head.of(request), b',"input":[', b",".join(fragments), b"]}"))
+        body = b"".join((self._head.of(request), b',"input":[', self._items.of(request.history.items), b"]}"))
         return WireRequest("POST", "/responses", HEADERS, body)
 
     def decoder(self, ids: CallIds) -> OpenAIResponsesReply:

@@ -99,9 +99,9 @@ def test_bars_are_to_one_scale_and_nothing_is_too_short_to_be_seen():
     assert drawn == [
         "s-x-r1: fix <it> \\x1b[31m",
         "10.0 s, cancelled (SIGINT); asked to stop at 8.000 s, quiet 2.000 s later",
-        "turn 1   ....======             5.000 s tool_use",
-        "shell c1         ????####xxxx   6.000 s cancelled",
-        "read c2                     #   0.000 s ok",
+        f"turn 1   {'....======':<20}  5.000 s tool_use",
+        f"shell c1 {'        ????####xxxx':<20}  6.000 s cancelled",
+        f"read c2  {'#':>20}  0.000 s ok",
         "== answering  ?? a person is asked  ## running  xx stopping  ",
     ]
 
