@@ -55,8 +55,9 @@ class LineReader:
         try:
             return await self._read()
         except trio.Cancelled:
-            with suppress(termios.error):
-                termios.tcflush(self._fd, termios.TCIFLUSH)
+            if _is_ours(self._fd):
+                with suppress(termios.error):
+                    termios.tcflush(self._fd, termios.TCIFLUSH)
             raise
 
     async def _read(self) -> str | Key:
@@ -134,8 +135,17 @@ def kept_modes(fd: int) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(termios.error):  # it has hung up
-            termios.tcsetattr(fd, termios.TCSANOW, modes)
+        if _is_ours(fd):
+            with suppress(termios.error):  # it has hung up
+                termios.tcsetattr(fd, termios.TCSANOW, modes)
+
+
+def _is_ours(fd: int) -> bool:
+    """Whether we are in the foreground: a program in the background that sets modes is stopped until it is not."""
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def _some(fd: int) -> bytes | None:
