@@ -13,12 +13,38 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 _LIBRARIES = "import trio, httpx, attrs, cattrs"
 
 
+_TELLING = """
+import atexit, sys
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+from novacode.__main__ import main
+main()
+"""
+
+
+def _imported(bench, *arguments):
+    """Return the names of all modules that `novacode` has imported when it ends."""
+    command = [sys.executable, "-c", _TELLING, *arguments]
+    told = subprocess.run(command, env=bench.environ, cwd=bench.work, capture_output=True, check=True, text=True)
+    return set(told.stderr.split())
+
+
 def test_version_imports_neither_trio_nor_httpx(bench):
-    loads = [sys.executable, "-X", "importtime", "-m", "novacode", "--version"]
-    told = subprocess.run(loads, env=bench.environ, capture_output=True, check=True, text=True)
-    loaded = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
+    loaded = _imported(bench, "--version")
     assert "novacode._version" in loaded
     assert loaded.isdisjoint({"trio", "httpx", "attrs", "cattrs", "click", "novacode.errors"})
+
+
+def test_a_task_imports_only_what_it_needs(bench):
+    """Each of these took 5 to 60 ms of a start; what brings one back shows here before it shows in a ratio."""
+    with instant_server(anthropic("Done.")) as server:
+        _, _, _, *arguments = bench.task(server.url)
+        loaded = _imported(bench, *arguments)
+    assert {"httpx", "novacode.protocols.anthropic"} <= loaded
+    others = {"novacode.protocols.gemini", "novacode.protocols.openai_chat", "novacode.protocols.openai_responses"}
+    lazy = {"novacode.models.script", "novacode.authority.commands", "novacode.authority.hook_runner"}
+    # `sys.modules` has `httpx._main` in place of the real one, which would bring rich.
+    outside = {"rich", "pygments", "pathspec", "tomllib", "importlib.metadata", "asyncio"}
+    assert loaded.isdisjoint(others | lazy | outside | {"novacode.workspace.simulated"})
 
 
 def test_version_is_as_fast_as_the_interpreter(bench):
