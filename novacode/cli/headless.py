@@ -12,7 +12,7 @@ from novacode.cli.faces import faces
 from novacode.cli.isolation import working_folder
 from novacode.cli.opening import Opening, setup_of, start
 from novacode.cli.output import Format, Output
-from novacode.cli.result import exit_code
+from novacode.cli.result import UNKEPT, exit_code
 from novacode.cli.stdout import Stdout
 from novacode.cli.stream_json import Init
 from novacode.cli.text_output import failure_text
@@ -41,18 +41,22 @@ async def _run(wish: RunWish) -> int:
     output = Output(wish.format, Stdout(), wish.include_partial)
     session_id = ""
     outcome: RunEnded | NovaError
+    unkept = None
     try:
         async with working_folder(wish.opening) as cwd, open_app(setup_of(wish.opening, cwd)) as app:
             session_id = app.session.id
             outcome = await _with_faces(app, wish, output)
+        unkept = app.session.journal.failed  # the last flush comes after the run
     except NovaError as error:
         outcome = error
     if isinstance(outcome, NovaError):
         _complain(str(outcome))
+    elif unkept is not None:
+        _complain(str(unkept))
     output.finish(outcome, session_id)
     await output.stdout.drain()
     output.stdout.close()
-    code = exit_code(outcome)
+    code = exit_code(outcome) or (UNKEPT if unkept is not None else 0)
     return 141 if output.stdout.broken and code == 0 else code
 
 

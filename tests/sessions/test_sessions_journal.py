@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -11,6 +12,8 @@ import trio
 from session_events import stamped, text_run
 
 from novacode.errors import SessionError
+from novacode.grace import Grace
+from novacode.sessions import journal as journal_module
 from novacode.sessions.fold import load
 from novacode.sessions.journal import Journal, MemoryJournal
 from novacode.sessions.record import Header, encode
@@ -214,4 +217,23 @@ def test_a_file_that_vanishes_is_told_at_the_next_record(path, how):
         other.rename(path)
     with pytest.raises(SessionError, match="removed or replaced"):
         journal.append(second)
+    journal.close()
+
+
+async def test_a_disk_that_does_not_answer_is_asked_again(path, monkeypatch):
+    answers = threading.Event()
+    asked = []
+
+    def slow(fd):
+        asked.append(fd)
+        if len(asked) == 1:
+            answers.wait(10)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    monkeypatch.setattr(journal_module, "DEFAULT", Grace(journal=0.05))
+    journal = Journal(path, HEADER)
+    assert await journal.flush() is False
+    assert await journal.flush() is True
+    assert len(asked) == 2
+    answers.set()
     journal.close()
