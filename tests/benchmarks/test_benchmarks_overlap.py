@@ -18,7 +18,7 @@ def _seconds(bench, reply, rounds=7):
     """Return the median of how long a turn takes from the beginning of `reply` to the request with its results."""
     with instant_server(reply, anthropic("Done.")) as server:
         for _ in range(rounds):
-            subprocess.run(bench.task(server.url, "--overlap", "all"), env=bench.environ, cwd=bench.work, check=True)
+            subprocess.run(bench.task(server.url), env=bench.environ, cwd=bench.work, check=True)
         pauses = sum(step for step in reply if not isinstance(step, bytes))
         return statistics.median(server.turns) + pauses
 
@@ -41,12 +41,13 @@ def test_four_commands_of_one_turn_run_at_once(bench):
 
 def test_an_edit_and_the_test_after_it_run_in_that_order(bench):
     """The command would see the old text if it did not wait for the edit before it; whatever runs, nothing is lost."""
+    first = anthropic("", [("tu_0", "read", {"path": "answer.txt"})])
     calls = [
-        ("tu_1", "write", {"path": "answer.txt", "content": "new"}),
+        ("tu_1", "edit", {"path": "answer.txt", "old": "old", "new": "new"}),
         ("tu_2", "shell", {"command": "cat answer.txt >> seen.txt"}),
     ]
-    with instant_server(anthropic("", calls), anthropic("Done.")) as server:
+    with instant_server(first, anthropic("", calls), anthropic("Done.")) as server:
         for _ in range(7):
-            (bench.work / "answer.txt").unlink(missing_ok=True)
+            (bench.work / "answer.txt").write_text("old")
             subprocess.run(bench.task(server.url), env=bench.environ, cwd=bench.work, check=True)
     assert (bench.work / "seen.txt").read_text() == "new" * 7
