@@ -122,6 +122,7 @@ KEYS: Mapping[str, Key] = {
     "limits.max_seconds": Key(_positive, "a number of seconds greater than 0"),
     "limits.max_output_tokens": Key(_whole(1), "a whole number of 1 or more"),
     "limits.max_budget_usd": Key(_positive, "an amount in US dollars greater than 0"),
+    "context_window": Key(_whole(1_000), "a whole number of tokens, 1000 or more"),
     "overlap": Key(_overlap, "declared, all or none"),
     "idle_timeout": Key(_positive, "a number of seconds greater than 0"),
     "retries": Key(_whole(0), "a whole number of 0 or more"),

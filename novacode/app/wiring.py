@@ -34,7 +34,7 @@ from novacode.engine.limits import Limits
 from novacode.engine.patience import Retry
 from novacode.engine.prompt import Prompt, requests
 from novacode.models.backoff import GiveUp, RetryLimits, Stage, Wait, decide
-from novacode.models.catalog import cost_usd
+from novacode.models.catalog import context_window, cost_usd
 from novacode.models.client import ModelClient
 from novacode.sessions.secrets import Secrets
 from novacode.sessions.store import Session, Store, memory_session
@@ -186,7 +186,7 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
     clock: Callable[[], float] = script_clock if deterministic else WallClock()
     if setup.simulate:
         clock = trio.current_time  # of the virtual clock, which also moves with the simulated tools
-    client = choice.client(CallIds(loaded.history.call_ids), settings.idle_timeout, script_clock.set)
+    client = choice.client(CallIds(loaded.call_ids), settings.idle_timeout, script_clock.set)
     spill = _spill(setup, session)
     tools, stand_in = _simulation(setup, choice) if setup.simulate else (Toolset(builtin_tools(reads_only)), None)
     instructions = load_instructions(setup.cwd)
@@ -260,6 +260,7 @@ def _options(setup: Setup, choice: Choice) -> AgentOptions:
         somebody=setup.somebody,
         model=choice.label,
         cost=cost,
+        window=settings.context_window or (None if choice.scripted else context_window(choice.label)),
     )
 
 

@@ -45,7 +45,7 @@ def show_command(session: str, full: bool) -> None:
     """Show what was said and done. Only reads, also while the session is in use."""
     from novacode.cli.session_text import plain_text
 
-    loaded = load(_store().find(session))
+    loaded = load(_store().find(session), whole=True)
     _tell(loaded.notices)
     click.echo(plain_text(loaded, full=full), nl=False)
 
@@ -58,7 +58,7 @@ def export_command(session: str, format_: str, output: Path | None) -> None:
     """Write a session as Markdown, as an HTML page, or as messages of the Anthropic or OpenAI service."""
     from novacode.cli.session_export import export
 
-    loaded = load(_store().find(session))
+    loaded = load(_store().find(session), whole=True)
     _tell(loaded.notices)
     _put(export(loaded, format_), output)
 

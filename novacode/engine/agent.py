@@ -8,6 +8,7 @@ import attrs
 
 from novacode.authority.approvals import Answer, ApprovalDesk, Receipt
 from novacode.engine.bus import Bus
+from novacode.engine.compaction import Compactor
 from novacode.engine.conversation import Conversation
 from novacode.engine.gate import Gate, Overlap
 from novacode.engine.kit import Kit, Services
@@ -25,13 +26,17 @@ __all__ = ["Agent", "AgentOptions"]
 
 @attrs.frozen
 class AgentOptions:
-    """How an agent runs. `somebody` is whether a person can be asked; `model` is what events call the model."""
+    """How an agent runs. `somebody` is whether a person can be asked; `model` is what events call the model.
+
+    `window` is how many tokens the model can read, where that is known.
+    """
 
     limits: Limits = attrs.field(factory=Limits)
     overlap: Overlap = Overlap.DECLARED
     somebody: bool = False
     model: str = ""
     cost: Callable[[Usage], float | None] = lambda _: None
+    window: int | None = None
 
 
 class Agent:
@@ -46,6 +51,7 @@ class Agent:
         self.options = options or AgentOptions()
         self._ids = ids
         self._run: Run | None = None
+        self._compactor = Compactor(self.options.window)
         bus.on_failure = self._cannot_write
 
     @property
@@ -90,4 +96,4 @@ class Agent:
         desk = ApprovalDesk(run_id, self._ids, emit, somebody=self.options.somebody)
         kit = Kit.of(self.services, emit=emit, desk=desk, gate=Gate(self.options.overlap), stopping=Stopping())
         progress = Progress(self.options.limits, self.options.cost)
-        return Run(run_id, kit, self.talk, self.options.limits, progress)
+        return Run(run_id, kit, self.talk, progress, self._compactor)

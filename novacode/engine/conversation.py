@@ -1,11 +1,12 @@
-"""The holder of the current history. It grows in two places, and both are one step without a checkpoint."""
+"""The holder of the current history. It changes in few places, each one step without a checkpoint."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
 from novacode.engine.reply import Reply
-from novacode.values.events import Emit, RunBegan, TurnCommitted, UserAdded
+from novacode.values.compaction import compacted
+from novacode.values.events import Compacted, Emit, RunBegan, TurnCommitted, UserAdded
 from novacode.values.history import Exchange, History
 from novacode.values.parts import User
 from novacode.values.results import ToolResult
@@ -47,6 +48,11 @@ class Conversation:
             )
         )
         return exchange
+
+    def compact(self, event: Compacted, emit: Emit) -> None:
+        """Make the history what `event` leaves of it. No checkpoint."""
+        self.history = compacted(self.history, event)
+        emit(event)
 
     def last_text(self) -> str:
         """What the model said last in this run; an answer that was cut and continued counts as one."""

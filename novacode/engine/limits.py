@@ -81,8 +81,12 @@ class Progress:
         return max(1, self.limits.max_output_tokens - self.usage.completion)
 
     def add(self, costs: Iterable[Usage]) -> None:
-        """Count a turn and what its attempts used. A cost that is not known leaves the sum unknown only if all are."""
+        """Count a turn and what its attempts used."""
         self.turns += 1
+        self.spend(costs)
+
+    def spend(self, costs: Iterable[Usage]) -> None:
+        """Count what requests used. A cost that is not known leaves the sum unknown only if all are."""
         for usage in costs:
             self.usage = Usage(
                 self.usage.prompt + usage.prompt,

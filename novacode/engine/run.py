@@ -11,15 +11,17 @@ import trio
 from novacode import grace
 from novacode.authority.approvals import Answer, Receipt
 from novacode.authority.hooks import HookedRun
+from novacode.engine.compaction import Compactor
 from novacode.engine.conversation import Conversation
 from novacode.engine.groups import one_failure
 from novacode.engine.kit import Kit
 from novacode.engine.ledger import Ledger
-from novacode.engine.limits import Ending, Limits, Progress, Step
+from novacode.engine.limits import Ending, NextStep, Progress, Step
 from novacode.engine.reply import Reply
 from novacode.engine.turn import TurnOutcome, run_turn
 from novacode.errors import ReplayMismatch
 from novacode.values.events import Level, Notice, Reaped, RunEnded, RunStatus, TurnBegan
+from novacode.values.failure import FailureKind
 from novacode.values.ids import CallId, RunId
 from novacode.values.parts import User
 
@@ -31,12 +33,13 @@ _SWEEP = 5.0  # seconds for stopping what commands have left running; more than 
 class Run:
     """One run. Made by `Agent`; `drive` runs it, the other methods steer it and are synchronous."""
 
-    def __init__(self, run_id: RunId, kit: Kit, talk: Conversation, limits: Limits, progress: Progress) -> None:
+    def __init__(self, run_id: RunId, kit: Kit, talk: Conversation, progress: Progress, compactor: Compactor) -> None:
         self.id = run_id
         self.kit = attrs.evolve(kit, hooks=kit.hooks.for_run(HookedRun(run_id, kit.emit, self._stop_for_a_hook)))
         self._talk = talk
-        self._limits = limits
+        self._limits = progress.limits
         self._progress = progress
+        self._compactor = compactor
         self._ledger = self._new_ledger()
         self._outcomes: Counter[str] = Counter()
         self._cut_off = 0
@@ -124,8 +127,12 @@ class Run:
             if (limit := progress.reached()) is not None:
                 return limit
             await self._before(step)
+            if (
+                ending := await self._compactor.before_turn(kit, self._talk, progress) or progress.reached()
+            ) is not None:
+                return ending
             kit.emit(TurnBegan(progress.turns + 1))
-            following = progress.after(await self._turn())
+            following = await self._following(await self._turn())
             if isinstance(following, Step):
                 step = following
             elif await self._goes_on_after(following):
@@ -133,12 +140,24 @@ class Run:
             else:
                 return following
 
+    async def _following(self, outcome: TurnOutcome) -> NextStep:
+        """Return what follows a turn; a request that was too long is made again once the history is shorter."""
+        following = self._progress.after(outcome)
+        if outcome.lost is None or outcome.lost.failure.kind is not FailureKind.CONTEXT_TOO_LONG:
+            return following
+        if isinstance(following, Step):
+            return following
+        return await self._compactor.after_refusal(self.kit, self._talk, self._progress, following) or Step()
+
     async def _turn(self) -> TurnOutcome:
         self._ledger = self._new_ledger()
         reply = Reply(self.kit.model.issuer)
         request = self.kit.request(self._talk.history, self._progress.output_left)
         try:
-            return await run_turn(self.kit, self._talk, request, reply, self._ledger)
+            outcome = await run_turn(self.kit, self._talk, request, reply, self._ledger)
+            if outcome.lost is None:
+                self._compactor.saw(request, reply.usage)
+            return outcome
         finally:
             self._progress.add(reply.costs)
             self._outcomes.update(result.outcome.value for result in self._ledger.close())
@@ -182,7 +201,7 @@ class Run:
 
     def _end(self, ending: Ending) -> RunEnded:
         kit, progress = self.kit, self._progress
-        if ending.text:
+        if ending.text and ending.failure is None:  # a failure is told by `RunEnded`, with what can be done about it
             level = Level.INFO if ending.status is RunStatus.CANCELLED else Level.WARNING
             kit.emit(Notice(level, ending.text))
         ended = RunEnded(

@@ -16,10 +16,12 @@ import attrs
 
 from novacode.engine.conversation import Conversation
 from novacode.errors import SessionError
+from novacode.sessions.badlines import BadLines
 from novacode.sessions.mending import UNREADABLE, OpenRun, OpenTurn, Rebuilt, endings, readable, rebuild, unanswered
 from novacode.sessions.record import Damaged, Header, Record, parse_header, read_lines
 from novacode.values import serial
-from novacode.values.events import RunBegan, RunEnded, Stamped, TurnCommitted
+from novacode.values.compaction import compacted
+from novacode.values.events import Compacted, RunBegan, RunEnded, Stamped, TurnCommitted
 from novacode.values.events import UserAdded as UserAddedEvent
 from novacode.values.history import Exchange, History
 from novacode.values.ids import CallId, RunId
@@ -32,8 +34,6 @@ _KNOWN = frozenset(serial.TAGS.values())
 _OF_A_RUN = frozenset({"turn_began", "part_done", "call_ready", "call_broken", "call_moved", "turn_committed"})
 """Records that show a run to be under way, also where the record of its beginning cannot be read."""
 
-_MOST_LINES_NAMED = 10
-
 E = TypeVar("E")
 
 
@@ -43,10 +43,12 @@ class Loaded:
 
     `interrupted` is whether the last run has no end on record; `repair` are the events that end it, to be appended.
     `repaired` are the calls whose results had to be made up, `notices` what a person should know about the file.
-    `last_usage` is that of the last committed turn.
+    `last_usage` is that of the last committed turn. `call_ids` are those of all calls there ever were, also where a
+    compaction has left them out of the history.
     """
 
     history: History = attrs.field(factory=History)
+    call_ids: frozenset[CallId] = frozenset()
     header: Header | None = None
     runs: int = 0
     last_seq: int = 0
@@ -60,33 +62,16 @@ class Loaded:
     notices: tuple[str, ...] = ()
 
 
-@attrs.define
-class _Lines:
-    """Lines by what is wrong with them."""
-
-    good: int = 0
-    broken: list[int] = attrs.field(factory=list)
-    altered: list[int] = attrs.field(factory=list)
-    unknown: list[int] = attrs.field(factory=list)
-    torn: bool = False
-
-    def notices(self) -> Iterable[str]:
-        """Yield what a person should know."""
-        if self.torn:
-            yield "its last record was cut off by a crash and is lost"
-        if self.broken:
-            yield f"{_lines(self.broken)} could not be read and {_were(self.broken)} skipped"
-        if self.altered:
-            yield f"{_lines(self.altered)} {_were(self.altered)} changed after writing, and used as far as possible"
-        if self.unknown:
-            yield f"{_lines(self.unknown)} {_were(self.unknown)} skipped: written by a newer NovaCode"
-
-
 class Fold:
-    """Takes records in file order with `feed`, and says with `close` what they add up to."""
+    """Takes records in file order with `feed`, and says with `close` what they add up to.
 
-    def __init__(self, path: str) -> None:
+    `whole` is the history as it was, for people; without it, it is what the model is told after each compaction.
+    """
+
+    def __init__(self, path: str, *, whole: bool = False) -> None:
         self._path = path
+        self._whole = whole
+        self._call_ids: frozenset[CallId] = frozenset()
         self._header: Header | None = None
         self._items: list[User | Exchange] = []
         self._turn = OpenTurn()
@@ -98,7 +83,7 @@ class Fold:
         self._model = ""
         self._last_usage: Usage | None = None
         self._cost = 0.0
-        self._lines = _Lines()
+        self._lines = BadLines()
         self._repaired: list[CallId] = []
 
     def feed(self, record: Record | Damaged) -> None:
@@ -130,6 +115,7 @@ class Fold:
         history = History(tuple(self._items))
         return Loaded(
             history=history,
+            call_ids=self._call_ids | history.call_ids,
             header=self._header,
             runs=max(len(self._runs), *(_run_number(run) for run in self._runs), 0),
             last_seq=self._last_seq,
@@ -168,6 +154,8 @@ class Fold:
                 self._run, self._issuer, self._model = OpenRun(record.data["run_id"]), "", began.model
             case "user_added":
                 self._items.append(_event(record, UserAddedEvent).user)
+            case "compacted":
+                self._compact(_event(record, Compacted))
             case "turn_committed":
                 self._commit(_event(record, TurnCommitted))
             case "turn_began":
@@ -204,6 +192,13 @@ class Fold:
         if self._run is not None:
             self._run.progress.add((committed.usage,))
             self._run.outcomes.update(result.outcome.value for result in committed.exchange.results)
+
+    def _compact(self, event: Compacted) -> None:
+        if self._whole:
+            return
+        history = History(tuple(self._items))
+        self._call_ids |= history.call_ids
+        self._items = list(compacted(history, event).items)
 
     def _count(self, record: Record) -> None:
         data: Mapping[str, JSON] = record.data
@@ -246,12 +241,14 @@ class Fold:
             yield unanswered(self._repaired)
 
 
-def load(path: Path) -> Loaded:
+def load(path: Path, *, whole: bool = False) -> Loaded:
     """Read the session at `path`. Linear in the file; holds no more of it than the history.
+
+    `whole` leaves in the history what compactions have taken out of it: for people, not for going on.
 
     Raises `SessionError` where it cannot be read at all, is no session, or is of a newer major version.
     """
-    fold = Fold(str(path))
+    fold = Fold(str(path), whole=whole)
     for record in _records(path):
         fold.feed(record)
     return fold.close()
@@ -282,13 +279,3 @@ def _event(record: Record, kind: type[E]) -> E:
 def _run_number(run_id: str) -> int:
     tail = run_id.rpartition("-r")[2]
     return int(tail) if tail.isascii() and tail.isdigit() else 0
-
-
-def _lines(numbers: list[int]) -> str:
-    named = ", ".join(str(number) for number in numbers[:_MOST_LINES_NAMED])
-    more = f" and {len(numbers) - _MOST_LINES_NAMED} more" if len(numbers) > _MOST_LINES_NAMED else ""
-    return f"{len(numbers)} line{'s' * (len(numbers) > 1)} ({named}{more})"
-
-
-def _were(numbers: list[int]) -> str:
-    return "were" if len(numbers) > 1 else "was"

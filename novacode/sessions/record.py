@@ -58,6 +58,7 @@ _ALWAYS_KEPT = (
     events.HookRan,
     events.TurnCommitted,
     events.UserAdded,
+    events.Compacted,
     events.Notice,
     events.RunEnded,
 )
@@ -99,9 +100,9 @@ class Damaged:
 def is_kept(event: RunEvent) -> bool:
     """Whether `event` belongs into the journal.
 
-    History folds over run beginnings, user messages and commits. The parts, calls, moves to `RUNNING` and results are
-    kept so that a turn that was never committed, because of a crash, can be told to the model as what it was. Where
-    streams begin and end, and where calls queue, is kept for the time-line.
+    History folds over run beginnings, user messages, commits and compactions. The parts, calls, moves to `RUNNING` and
+    results are kept so that a turn that was never committed, because of a crash, can be told to the model as what it
+    was. Where streams begin and end, and where calls queue, is kept for the time-line.
     """
     if isinstance(event, events.CallMoved):
         return event.phase in (Phase.QUEUED, Phase.RUNNING)

@@ -29,6 +29,7 @@ __all__ = [
     "CallOutput",
     "CallReady",
     "CallSettled",
+    "Compacted",
     "Emit",
     "FilesChanged",
     "Finished",
@@ -342,8 +343,28 @@ class UserAdded:
 
 
 @attrs.frozen
+class Compacted:
+    """The history was shortened between two turns, so that it fits the model; `compaction.compacted` applies this.
+
+    With a `summary`, it takes the place of all items but the last `kept` and, of the person's own messages before
+    those, the last `prompts`. The results of the calls in `trimmed` are shortened to so many bytes. The numbers are
+    tokens, estimated: of the next request without and with this. What it leaves out stays on record.
+    """
+
+    kept: int = 0
+    summary: str = ""
+    prompts: int = 0
+    trimmed: Mapping[CallId, int] = attrs.field(factory=dict)
+    before_tokens: int = 0
+    after_tokens: int = 0
+
+
+@attrs.frozen
 class RunEnded:
-    """A run is over: nothing of it is left but what `reaped` names as survivors."""
+    """A run is over: nothing of it is left but what `reaped` names as survivors.
+
+    `jobs` are the background jobs that were still running at its end, and were stopped with it.
+    """
 
     status: RunStatus
     reason: str
@@ -354,6 +375,7 @@ class RunEnded:
     failure: Failure | None = None
     calls: Mapping[str, JSON] = attrs.field(factory=dict)
     reaped: Reaped = attrs.field(factory=Reaped)
+    jobs: tuple[str, ...] = ()
 
 
 RunEvent = (
@@ -370,6 +392,7 @@ RunEvent = (
     | CallSettled
     | TurnCommitted
     | UserAdded
+    | Compacted
     | RunEnded
 )
 

@@ -57,6 +57,7 @@ TAGS: Mapping[type, str] = {
     events.CallSettled: "call_settled",
     events.TurnCommitted: "turn_committed",
     events.UserAdded: "user_added",
+    events.Compacted: "compacted",
     events.RunEnded: "run_ended",
 }
 

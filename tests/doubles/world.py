@@ -52,6 +52,7 @@ class WorkArgs:
     reads: Annotated[list[str], "paths"] = attrs.field(factory=list)
     writes: Annotated[list[str], "paths"] = attrs.field(factory=list)
     prints: Annotated[str, "live output"] = ""
+    gives: Annotated[int, "characters of its result; 0 for a word"] = 0
 
 
 class Work:
@@ -109,7 +110,7 @@ class Work:
             raise KeyError("missing")
         if args.fails == "exit":
             return ToolOutput.of("exit code 3", exit_code=3)
-        return ToolOutput.of("done")
+        return ToolOutput.of(f"HEAD{'.' * args.gives}TAIL" if args.gives else "done")
 
 
 async def _fail_when_cancelled() -> None:
@@ -208,6 +209,7 @@ class World:
         retries: int = 2,
         timeout: float | None = None,
         services: Mapping[str, Any] | None = None,
+        window: int | None = None,
     ) -> None:
         self.log: list[str] = []
         self.events: list[Stamped] = []
@@ -233,7 +235,7 @@ class World:
         self.services = attrs.evolve(made, **(services or {}))
         self.bus = Bus(trio.current_time)
         self.bus.subscribe(self._note)
-        options = AgentOptions(limits or Limits(), overlap, somebody=somebody, model="fake")
+        options = AgentOptions(limits or Limits(), overlap, somebody=somebody, model="fake", window=window)
         self.talk = Conversation()
         self.agent = Agent(self.services, self.talk, self.bus, IdSource(SessionId("s")), options)
 

@@ -44,6 +44,7 @@ EVENTS = [
     events.HookRan("PreToolUse", TEXT, 0.1, "deny", CALL.id, "shell", TEXT),
     events.TurnCommitted(Exchange(Assistant((Text(TEXT), CALL), "x"), (RESULT,)), Usage(1), StopReason.END, TEXT),
     events.UserAdded(User.said(TEXT, "runtime")),
+    events.Compacted(3, TEXT, 1, {CALL.id: 100}, 9000, 400),
     events.Notice(events.Level.INFO, TEXT),
     events.RunEnded(events.RunStatus.FAILED, TEXT, TEXT, calls={KEY: 1}),
 ]

@@ -97,6 +97,9 @@ _special: dict[type, st.SearchStrategy[Any]] = {
     events.UsageSeen: st.builds(events.UsageSeen, _Usage),
     events.RunBegan: st.builds(events.RunBegan, _User, _text),
     events.UserAdded: st.builds(events.UserAdded, _User),
+    events.Compacted: st.builds(
+        events.Compacted, st.integers(0, 99), _text, st.integers(0, 9), st.dictionaries(_ids, st.integers(0, 9999))
+    ),
     events.AttemptDropped: st.builds(events.AttemptDropped, _Failure, st.integers(1, 9), _seconds),
     events.ApprovalAsked: st.builds(events.ApprovalAsked, _ids, _ToolCall, _text, _text, _text, _text),
     events.CallSettled: st.builds(events.CallSettled, _result(), _seconds),
@@ -136,6 +139,7 @@ _PLAIN = {
     "bool": st.booleans(),
     "str": _text,
     "CallId": _ids,
+    "tuple[str, ...]": st.lists(_text, max_size=2).map(tuple),
     "CallId | None": st.none() | _ids,
     "ApprovalId": _ids,
     "Level": st.sampled_from(events.Level),
@@ -146,7 +150,7 @@ def _of(cls: type) -> st.SearchStrategy[Any]:
     """A strategy for one class of event; those of plain fields are made from their annotations."""
     if cls in _special:
         return _special[cls]
-    return st.builds(cls, **{field.name: _PLAIN[str(field.type)] for field in attrs.fields(cls)})
+    return st.builds(cls, **{field.name: _PLAIN[cls.__annotations__[field.name]] for field in attrs.fields(cls)})
 
 
 def through_text(data: Any) -> Any:
