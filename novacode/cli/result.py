@@ -219,7 +219,7 @@ def _failure_code(failure: Failure | None) -> int:
         return 1
     if failure.kind is FailureKind.AUTHENTICATION:
         return CredentialsError.exit_code
-    return 75 if failure.kind in _TEMPORARY else 1
+    return 75 if failure.kind in _TEMPORARY and failure.retryable else 1
 
 
 def _failure_object(failure: Failure) -> dict[str, JSON]:

@@ -16,8 +16,9 @@ from novacode.values.request import Usage
 from novacode.values.results import Outcome
 
 
-def failed(kind):
-    return RunEnded(RunStatus.FAILED, kind.value, "half an answ", failure=Failure(kind, "no luck", False, status=500))
+def failed(kind, retryable=True):
+    failure = Failure(kind, "no luck", retryable, status=500)
+    return RunEnded(RunStatus.FAILED, kind.value, "half an answ", failure=failure)
 
 
 def test_br_148_a_completed_run_with_its_denial():
@@ -77,6 +78,8 @@ def test_br_147_a_failed_model_is_never_a_success(kind):
     assert exit_code(ended) == exit_code(errors.ModelFailed(ended.failure)) == KINDS[kind]
     assert answer_bytes(ended, terminal=False) == b""
     assert "no luck" in failure_text(ended)
+    temporary = exit_code(failed(kind, retryable=False))
+    assert temporary == (1 if KINDS[kind] == 75 else KINDS[kind]), "75 says that trying again later may help"
 
 
 ENDINGS = [

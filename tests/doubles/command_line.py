@@ -19,8 +19,6 @@ from doubles.rules import violations
 
 __all__ = ["Ended", "Place", "checking"]
 
-_PATIENCE = 60.0  # a hang guard, and nothing a test asserts
-
 Reply = Sequence[Step]
 
 
@@ -62,6 +60,7 @@ class Place:
 
     root: Path
     environ: dict[str, str] = attrs.field(factory=dict)
+    patience: float = 60.0  # seconds; a hang guard, and nothing a test asserts
 
     def __attrs_post_init__(self) -> None:
         self.work.mkdir(exist_ok=True)
@@ -88,7 +87,7 @@ class Place:
     def wait(self, process: subprocess.Popen[bytes]) -> Ended:
         """Wait for a process that was started."""
         try:
-            out, err = process.communicate(timeout=_PATIENCE)
+            out, err = process.communicate(timeout=self.patience)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGABRT)
             raise
@@ -96,7 +95,7 @@ class Place:
 
     def until(self, true: Callable[[], bool]) -> None:
         """Wait until something outside of the process is so."""
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + self.patience
         while not true():
             assert time.monotonic() < end, "it did not happen"
             time.sleep(0.01)
