@@ -24,6 +24,7 @@ from novacode.values.events import Level, Notice, Reaped, RunEnded, RunStatus, T
 from novacode.values.failure import FailureKind
 from novacode.values.ids import CallId, RunId
 from novacode.values.parts import User
+from novacode.values.request import Usage
 
 __all__ = ["Run"]
 
@@ -43,6 +44,7 @@ class Run:
         self._ledger = self._new_ledger()
         self._outcomes: Counter[str] = Counter()
         self._cut_off = 0
+        self._uncounted = False
         self._begun = False
         self._went_on = 0
         self._stop_asked_at: float | None = None
@@ -157,11 +159,21 @@ class Run:
             outcome = await run_turn(self.kit, self._talk, request, reply, self._ledger)
             if outcome.lost is None:
                 self._compactor.saw(request, reply.usage)
+                self._check_counted(reply.usage)
             return outcome
         finally:
             self._progress.add(reply.costs)
             self._outcomes.update(result.outcome.value for result in self._ledger.close())
             self._cut_off += self._ledger.cut_off
+
+    def _check_counted(self, usage: Usage) -> None:
+        """Say once that a limit cannot be held, because the provider does not report what it would be held by."""
+        limits = self._limits
+        if usage != Usage() or self._uncounted or (limits.max_output_tokens or limits.max_budget_usd) is None:
+            return
+        self._uncounted = True
+        text = "the provider reports no token counts: the limits of tokens and cost cannot be held over several turns"
+        self.kit.emit(Notice(Level.WARNING, text))
 
     async def _before(self, step: Step) -> None:
         if step.delay is not None:

@@ -18,11 +18,12 @@ from doubles.spoken import PROOF, PROTOCOLS, Asks, Lost, Piece, Rest, Say, Think
 from doubles.world import World
 
 from novacode.engine.limits import Limits
-from novacode.values.events import CallSettled, RunEnded, RunStatus
+from novacode.values.events import CallSettled, Notice, RunBegan, RunEnded, RunStatus, TurnCommitted, UserAdded
 from novacode.values.history import Exchange, History
 from novacode.values.parts import Assistant, Image, Text, Thinking, ToolCall, User
 from novacode.values.request import ModelRequest
 from novacode.values.results import EXECUTED, Outcome, ToolResult
+from novacode.values.serial import dump_event, load_event
 
 COMPLETED, LIMIT, REFUSED = RunStatus.COMPLETED, RunStatus.LIMIT, RunStatus.REFUSED
 
@@ -285,3 +286,53 @@ async def test_a_long_session_that_changes_its_provider_all_the_time(seed: int, 
             replies.append((pieces, chance.choice(["end", "tool_use", "limit", "refusal", "brand_new"])))
         await talk.run(*replies, cancel_at=chance.choice([None, 0.5]))
         assert talk.model.refused == {}
+
+
+def reread(talk: Talk) -> History:
+    """The history as its journal gives it: every event written as JSON and read again."""
+    items: list[User | Exchange] = []
+    for stamped in talk.world.events:
+        match stamped.event:
+            case RunBegan() | UserAdded() | TurnCommitted():
+                read = load_event(json.loads(json.dumps(dump_event(stamped.event))))
+                items.append(getattr(read, {RunBegan: "prompt", UserAdded: "user"}.get(type(read), "exchange")))
+            case _:
+                pass
+    return History(tuple(items))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_br_076_br_077_br_078_br_033_a_resumed_session_sends_the_same_bytes(
+    protocol: str, autojump_clock: Any
+) -> None:
+    """Seals, reasoning with blanks around it, broken calls and ids that come again: all of it through the journal."""
+    talk = Talk(protocol)
+    thought = Think("  Step \u00e9 \U0001f600\n\n")
+    await talk.run(work(thought, Say("So."), Think("hm"), SAME_ID, Torn("c2", "work")), work(SAME_ID), whole())
+    resumed = Talk(protocol)
+    resumed.world.talk.history = reread(talk)
+    assert resumed.world.talk.history == talk.world.talk.history
+    for session in (talk, resumed):
+        await session.run(whole(), prompt="and now?")
+    assert resumed.model.wire.bodies == talk.model.wire.bodies[-1:]
+    if protocol in {"anthropic", "openai-chat"}:  # the others want proofs back, and no words
+        written = json.dumps(thought.text, ensure_ascii=False).strip('"').encode()
+        assert written in resumed.model.wire.bodies[0]
+    assert len(resumed.world.talk.history.call_ids) == 3
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [(Limits(), 0), (Limits(max_output_tokens=9), 1), (Limits(max_budget_usd=1), 1), (Limits(max_turns=9), 0)],
+    ids=["none", "tokens", "cost", "turns"],
+)
+async def test_a_limit_that_the_provider_gives_no_counts_for_is_told_once(
+    limits: Limits, told: int, autojump_clock: Any
+) -> None:
+    talk = Talk("openai-chat", limits)
+    replies = [body("openai-chat", pieces, stop) for pieces, stop in (work(RUNS), work(RUNS), whole())]
+    usage = b', "usage": {"prompt_tokens": 10, "completion_tokens": 20}'
+    bare = [[frame.replace(usage, b"") for frame in reply if isinstance(frame, bytes)] for reply in replies]
+    talk.model.wire.replies = list(bare)
+    assert (await talk.world.agent.run("go")).status is COMPLETED
+    assert sum("reports no token counts" in notice.text for notice in talk.world.of(Notice)) == told
