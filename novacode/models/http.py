@@ -110,8 +110,9 @@ class HttpWire:
         outgoing = client.build_request(
             request.method,
             self._endpoint.url(request.path),
-            headers={**request.headers, **self._endpoint.headers},
-            content=request.body,
+            # The body is not handed in as content: httpx keeps that in a cycle of request and response, and a long
+            # session's are megabytes each, which would pile up until the collector comes round.
+            headers={**request.headers, **self._endpoint.headers, "content-length": str(len(request.body))},
             extensions={"trace": trace},
         )
         outgoing.stream = _Body(request.body)
