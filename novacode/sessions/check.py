@@ -68,6 +68,7 @@ class _Check:
         self._notes: list[str] = []
         self._records = self._line = self._seq = 0
         self._sealed = self._damaged = False
+        self._bare: list[int] = []  # lines without a checksum, as long as none had one
         self._run = ""
         self._opened: dict[CallId, int] = {}
         self._settled: dict[CallId, ToolResult] = {}
@@ -75,12 +76,21 @@ class _Check:
 
     def feed(self, record: Record | Damaged) -> None:
         self._line = record.line
+        if isinstance(record, Record):
+            if record.sealed and self._bare:
+                self._problems += (
+                    Problem(f"line {line}", "has no checksum, as later lines have") for line in self._bare
+                )
+                self._bare.clear()
+            if not record.sealed and not self._sealed:
+                self._bare.append(record.line)
+            self._sealed = self._sealed or record.sealed
         if isinstance(record, Damaged):
             self._damage("was cut off by a crash" if record.torn else "is not a record")
         elif record.altered:
             self._damage("was changed after it was written: its checksum is wrong")
         elif self._sealed and not record.sealed:
-            self._damage("has no checksum, as every other line has")
+            self._damage("has no checksum, as the lines before it have")
         elif record.type == "":
             self._header(record)
         elif record.type not in _KNOWN:
@@ -112,7 +122,6 @@ class _Check:
             parse_header(record.data, str(self._path))
         except SessionError as error:
             self._damage(str(error))
-        self._sealed = self._sealed or record.sealed
 
     def _record(self, record: Record) -> None:
         try:

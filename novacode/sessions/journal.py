@@ -120,7 +120,8 @@ class Journal:
                 await trio.to_thread.run_sync(os.fsync, self._fd, abandon_on_cancel=True)
             except OSError as error:
                 self.failed = SessionError(f"{self.path} did not reach the disk: {error.strerror or error}")
-        self._unflushed = scope.cancelled_caught  # what a slow disk has not taken yet is tried again
+        if scope.cancelled_caught:
+            self._unflushed = True  # what a slow disk has not taken yet is tried again
         return self.failed is None and not scope.cancelled_caught
 
     def copy_records(self, source: Path) -> None:
