@@ -1,0 +1,264 @@
+"""Carrying a point out: the run, the strike, the next run, and everything that is needed to judge them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import attrs
+import trio
+
+from novacode.authority.approvals import Answer, Receipt
+from novacode.lab.mishaps import parse_mishap
+from novacode.lab.phases import phase_of, under_way
+from novacode.lab.point import How, Point
+from novacode.lab.scenario import Scenario
+from novacode.lab.schedule import Schedule, run_scheduled
+from novacode.lab.stage import Stage
+from novacode.sessions.fold import Fold, Loaded
+from novacode.sessions.lines import FORMAT
+from novacode.sessions.record import Record, is_kept
+from novacode.values.events import ApprovalAsked, ApprovalClosed, RunEnded, Stamped
+from novacode.values.serial import VERSION, dump_stamped
+
+__all__ = ["Trial", "carry_out", "folded"]
+
+E = TypeVar("E")
+
+_BETWEEN = 2  # steps from stopping a call to stopping its run, where both are stopped
+
+
+@attrs.define(eq=False)
+class Trial:
+    """What a point came to. The counts `…_at_end` are taken when the first run is over and the next has not begun."""
+
+    point: Point
+    stage: Stage
+    steps: int = 0
+    hung: bool = False
+    crash: BaseException | None = None
+    ended: RunEnded | None = None
+    raised: Exception | None = None
+    caught: bool = False
+    struck: bool = False
+    struck_run: bool = False
+    over_when_struck: bool = False
+    struck_at: float | None = None
+    struck_call: str = ""
+    phase: str = ""
+    crashed_at: int | None = None
+    first_is_over: bool = False
+    quiet_at: float | None = None
+    alive_at_end: tuple[str, ...] = ()
+    tasks_left: int = 0
+    pending_at_end: int = 0
+    streams_at_end: int = 0
+    log_at_end: int = 0
+    events_at_end: int = 0
+    written_at_end: int = 0
+    unrecorded: list[Stamped] = attrs.field(factory=list)
+    loaded: Loaded | None = None
+    next_ended: RunEnded | None = None
+    next_raised: Exception | None = None
+    asked_again: bool = False
+    receipts: list[Receipt] = attrs.field(factory=list)
+    _kinds: dict[type[Any], list[tuple[float, Any]]] | None = None
+
+    @property
+    def log(self) -> list[str]:
+        """What happened, in order."""
+        return self.stage.log
+
+    @property
+    def events(self) -> Sequence[Stamped]:
+        """What was said, in order."""
+        return self.stage.events
+
+    @property
+    def first_log(self) -> Sequence[str]:
+        """What happened until the first run was over."""
+        return self.log[: self.log_at_end]
+
+    @property
+    def first_events(self) -> Sequence[Stamped]:
+        """What was said until then."""
+        return self.events[: self.events_at_end]
+
+    def timed(self, kind: type[E]) -> list[tuple[float, E]]:
+        """Return the events of one class with their times, in order."""
+        if self._kinds is None:
+            self._kinds = {}
+            for stamped in self.events:
+                self._kinds.setdefault(type(stamped.event), []).append((stamped.at, stamped.event))
+        return self._kinds.get(kind, [])
+
+    def of(self, kind: type[E]) -> list[E]:
+        """Return the events of one class, in order."""
+        return [event for _, event in self.timed(kind)]
+
+    @property
+    def trace(self) -> str:
+        """A hash of everything that happened and was said, with its times: the same for the same point, always."""
+        said = [(stamped.seq, stamped.run_id, stamped.at, stamped.event) for stamped in self.events]
+        return hashlib.blake2b(repr((self.log, said)).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def carry_out(scenario: Scenario, point: Point) -> Trial:
+    """Do what `point` says, and return what it came to. Only what cannot even be set up is raised."""
+    mishap = parse_mishap(point.mishap)
+    # Made outside of trio's run: what cannot be made is then the caller's to know, and no step is spent on it.
+    trial = Trial(point, scenario.stage(mishap))
+    outside = trio.CancelScope()
+    main = functools.partial(_play, trial, outside)
+    try:
+        ran = run_scheduled(main, Schedule(point.schedule, point.seed), _acts(trial, outside))
+    except (Exception, trio.TrioInternalError) as crash:  # noqa: BLE001 - the runtime under test failed; it is judged
+        trial.crash = crash
+    else:
+        trial.steps, trial.hung = ran.steps, ran.hung
+    return trial
+
+
+def _acts(trial: Trial, outside: trio.CancelScope) -> dict[int, Callable[[], None]]:
+    step = trial.point.step
+    if step is None:
+        return {}
+    acts: dict[int, Callable[[], None]] = {step: functools.partial(_strike, trial, outside)}
+    if trial.point.how is How.BOTH:
+        acts[step + _BETWEEN] = functools.partial(_strike_run, trial)
+    return acts
+
+
+def _strike(trial: Trial, outside: trio.CancelScope) -> None:
+    if trial.first_is_over:
+        return
+    stage, how = trial.stage, trial.point.how
+    trial.struck = True
+    trial.over_when_struck = "run ended" in stage.log
+    trial.struck_at = trio.current_time()
+    if how in (How.CALL, How.BOTH):
+        trial.struck_call = _chosen(trial)
+    trial.phase = phase_of(stage, trial.struck_call)
+    match how:
+        case How.CALL | How.BOTH:
+            if trial.struck_call and stage.agent.active is not None:
+                stage.log.append(f"strike {trial.struck_call}")
+                stage.agent.active.stop_call(trial.struck_call)  # type: ignore[arg-type]
+        case How.RUN:
+            _strike_run(trial)
+        case How.OUTSIDE | How.CRASH:
+            trial.struck_run = True
+            trial.crashed_at = len(stage.events) if how is How.CRASH else None
+            stage.log.append("strike")
+            outside.cancel()
+
+
+def _strike_run(trial: Trial) -> None:
+    if trial.first_is_over:
+        return
+    if trial.stage.agent.active is None:
+        return  # there is no run yet that could be stopped
+    trial.struck_run = True
+    trial.over_when_struck = "run ended" in trial.log
+    trial.stage.log.append("strike")
+    trial.stage.agent.cancel("the lab")
+
+
+def _chosen(trial: Trial) -> str:
+    going = under_way(trial.stage.events)
+    if trial.point.call:
+        return trial.point.call if trial.point.call in going else ""
+    return going[(trial.point.step or 0) % len(going)] if going else ""
+
+
+async def _play(trial: Trial, outside: trio.CancelScope) -> None:
+    stage = trial.stage
+    stage.agent.bus.subscribe(functools.partial(_look, trial))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.person)
+        before = trio.lowlevel.current_statistics().tasks_living
+        with outside:
+            try:
+                trial.ended = await stage.agent.run(stage.prompt)
+            except Exception as error:  # noqa: BLE001 - judged like everything else
+                trial.raised = error
+        _take_stock(trial, before)
+        trial.caught = outside.cancelled_caught
+        if trial.point.step is not None:
+            await _play_on(trial)
+        nursery.cancel_scope.cancel()
+
+
+def _look(trial: Trial, stamped: Stamped) -> None:
+    """See an event as a face does: whatever a face sees must be on record by then."""
+    events = trial.stage.events
+    if not events or events[-1] is not stamped:
+        trial.unrecorded.append(stamped)
+
+
+def _take_stock(trial: Trial, tasks_before: int) -> None:
+    stage = trial.stage
+    trial.first_is_over = True
+    trial.quiet_at = trio.current_time()
+    trial.alive_at_end = tuple(sorted(stage.alive))
+    trial.tasks_left = trio.lowlevel.current_statistics().tasks_living - tasks_before
+    closed = {stamped.event.approval_id for stamped in stage.events if isinstance(stamped.event, ApprovalClosed)}
+    trial.pending_at_end = sum(approval_id not in closed for _, approval_id in _questions(stage.events))
+    trial.streams_at_end = stage.streams
+    trial.log_at_end = len(stage.log)
+    trial.events_at_end = len(stage.events)
+    trial.written_at_end = len(stage.written)
+
+
+def _questions(events: Sequence[Stamped]) -> list[tuple[str, str]]:
+    return [
+        (stamped.run_id, stamped.event.approval_id) for stamped in events if isinstance(stamped.event, ApprovalAsked)
+    ]
+
+
+async def _play_on(trial: Trial) -> None:
+    """Start a new run on the same conversation; while its question is open, answer the old ones late."""
+    stage = trial.stage
+    if trial.crashed_at is not None:
+        trial.loaded = folded(stage.events[: trial.crashed_at])
+        stage.agent.talk.history = trial.loaded.history
+    old = _questions(stage.events)
+    trial.asked_again = bool(old)
+    prompt = stage.next_act(asking=trial.asked_again)
+    asked = trio.Event()
+
+    def on(stamped: Stamped) -> None:
+        if isinstance(stamped.event, ApprovalAsked):
+            asked.set()
+
+    stage.agent.bus.subscribe(on)
+    async with trio.open_nursery() as nursery:
+        if trial.asked_again:
+            nursery.start_soon(_click_late, trial, old, asked)
+        try:
+            trial.next_ended = await stage.agent.run(prompt)
+        except Exception as error:  # noqa: BLE001 - judged like everything else
+            trial.next_raised = error
+        nursery.cancel_scope.cancel()
+
+
+async def _click_late(trial: Trial, old: Sequence[tuple[str, str]], asked: trio.Event) -> None:
+    await asked.wait()
+    agent = trial.stage.agent
+    for run_id, approval_id in old:
+        trial.receipts.append(agent.answer(run_id, approval_id, Answer(allowed=True, by="an old page")))
+    run_id, approval_id = _questions(trial.stage.events)[-1]
+    agent.answer(run_id, approval_id, Answer(allowed=False, by="the right page"))
+
+
+def folded(events: Sequence[Stamped]) -> Loaded:
+    """Return what a session would be read back as whose journal was kept of `events`."""
+    fold = Fold("the lab's journal")
+    fold.feed(Record(1, "", {"format": FORMAT, "version": VERSION}))
+    for line, stamped in enumerate(events, 2):
+        if is_kept(stamped.event):
+            data = dump_stamped(stamped)
+            fold.feed(Record(line, str(data["type"]), data))
+    return fold.close()
