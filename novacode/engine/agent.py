@@ -83,6 +83,10 @@ class Agent:
         self._run.cancel(reason)
         return True
 
+    def stop_job(self, name: str) -> bool:
+        """Stop a background job of the active run; whether there was one that was running."""
+        return self._run is not None and self._run.stop_job(name)
+
     def answer(self, run_id: str, approval_id: str, answer: Answer) -> Receipt:
         """Answer an open question of the active run; anything else changes nothing and is told."""
         return self._run.answer(run_id, approval_id, answer) if self._run else Receipt.STALE_RUN

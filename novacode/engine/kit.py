@@ -20,6 +20,7 @@ from novacode.values.events import Emit
 from novacode.values.history import History
 from novacode.values.request import ModelRequest
 from novacode.workspace.base import Processes, Snapshots
+from novacode.workspace.jobs import Jobs
 from novacode.workspace.paths import Workspace
 
 __all__ = ["Kit", "Services"]
@@ -51,6 +52,7 @@ class Kit(Services):
     desk: ApprovalDesk
     gate: Gate
     stopping: Stopping
+    jobs: Jobs = attrs.field(factory=Jobs)
     patience: Patience = attrs.field(default=attrs.Factory(lambda kit: Patience(kit.retry), takes_self=True))
 
     @classmethod

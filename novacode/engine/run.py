@@ -25,6 +25,7 @@ from novacode.values.failure import FailureKind
 from novacode.values.ids import CallId, RunId
 from novacode.values.parts import User
 from novacode.values.request import Usage
+from novacode.workspace.jobs import Job, Jobs
 
 __all__ = ["Run"]
 
@@ -36,7 +37,11 @@ class Run:
 
     def __init__(self, run_id: RunId, kit: Kit, talk: Conversation, progress: Progress, compactor: Compactor) -> None:
         self.id = run_id
-        self.kit = attrs.evolve(kit, hooks=kit.hooks.for_run(HookedRun(run_id, kit.emit, self._stop_for_a_hook)))
+        self.kit = attrs.evolve(
+            kit,
+            hooks=kit.hooks.for_run(HookedRun(run_id, kit.emit, self._stop_for_a_hook)),
+            jobs=Jobs(f"job_{run_id.rpartition('-r')[2]}_"),
+        )
         self._talk = talk
         self._limits = progress.limits
         self._progress = progress
@@ -67,6 +72,15 @@ class Run:
         """Cancel just this call; the run goes on. Whether there was such a call under way."""
         return self._ledger.stop(call_id)
 
+    def stop_job(self, name: str) -> bool:
+        """Stop the background job of that name; the run goes on. Whether there was one that was running."""
+        return self.kit.jobs.stop(name)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The background jobs that are running."""
+        return self.kit.jobs.running
+
     def answer(self, run_id: str, approval_id: str, answer: Answer) -> Receipt:
         """Answer an open question; counts only if it names this run and an open question of it."""
         return self.kit.desk.answer(run_id, approval_id, answer)
@@ -81,11 +95,12 @@ class Run:
         scope = self.kit.stopping.scope
         seconds = self._limits.max_seconds
         scope.deadline = math.inf if seconds is None else trio.current_time() + seconds
-        ending = Ending(RunStatus.CANCELLED, "cancelled", "cancelled from outside")
+        ending = outside = Ending(RunStatus.CANCELLED, "cancelled", "cancelled from outside")
         try:
             with one_failure(), scope:
-                ending = await self._begin(prompt, model) or await self._turns()
-            if scope.cancelled_caught:
+                async with self.kit.jobs.open():
+                    ending = await self._begin(prompt, model) or await self._turns()
+            if scope.cancelled_caught and ending is outside:  # it had not come to an end before, and jobs were stopping
                 ending = self._stopped()
         except ReplayMismatch as mismatch:
             ending = Ending(RunStatus.FAILED, "replay_mismatch", str(mismatch))
@@ -226,9 +241,17 @@ class Run:
             failure=ending.failure,
             calls={"total": self._outcomes.total(), **self._outcomes},
             reaped=self._reaped(),
+            jobs=self._stopped_jobs(),
         )
         kit.emit(ended)
         return ended
+
+    def _stopped_jobs(self) -> tuple[str, ...]:
+        """Name the jobs that the end of the run has stopped."""
+        left = self.kit.jobs.cut_off
+        for job in left:
+            self.kit.emit(Notice(Level.INFO, f"{job.name} was still running and was stopped with the run: {job.title}"))
+        return tuple(job.name for job in left)
 
     def _reaped(self) -> Reaped:
         kit, before, now = self.kit, self._reaped_before, self.kit.processes.reaped

@@ -12,6 +12,7 @@ from novacode.values.ids import CallId
 from novacode.values.parts import JSON, Text, ToolCall
 from novacode.values.results import ResultPart
 from novacode.workspace.base import Processes
+from novacode.workspace.jobs import Jobs
 from novacode.workspace.paths import Workspace
 
 __all__ = [
@@ -112,7 +113,7 @@ class ToolContext:
 
     `output` takes live output: it is shown to people, and it is what the result holds where the call times out or is
     cancelled. It is synchronous and cheap; feed it large chunks. `spill` is a folder for output too long for a
-    result.
+    result. `jobs` are those of the run, which outlive the call and never the run.
     """
 
     call_id: CallId
@@ -121,6 +122,7 @@ class ToolContext:
     seen: SeenFiles
     output: Callable[[bytes], None]
     spill: Path
+    jobs: Jobs = attrs.field(factory=Jobs)
 
 
 @attrs.frozen

@@ -8,27 +8,34 @@ from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import attrs
+import trio
 from attrs.validators import gt, le, min_len
 
+from novacode import grace
 from novacode.errors import ToolFailed
 from novacode.tools.base import EVERYTHING, Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.jobs import job_text
 from novacode.tools.plain import plain
 from novacode.tools.schema import text_of
 from novacode.values.parts import JSON
 from novacode.workspace.base import Command, Exit
+from novacode.workspace.jobs import Work
 from novacode.workspace.paths import Workspace
 from novacode.workspace.spill import Capture
 
-__all__ = ["ShellArgs", "ShellTool"]
+__all__ = ["ShellArgs", "ShellTool", "start_job"]
 
 _RESULT_LIMIT = 30_000  # bytes
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 _MOST_LISTED = 10
+_FIRST_LOOK = 0.5  # seconds in which a job may fail for its start to count as failed
 
 _DESCRIPTION = """Run a command line in bash, in the workspace folder, and get its output (stdout and stderr together).
 Each call is a shell of its own: `cd` and variables do not last. There is no input and no terminal: what asks fails at
 once. Output over 30,000 bytes is clipped in the middle; the whole is kept in a file that is named then.
-What is started in the background goes on after the call and is stopped when the run ends.
+With `background` the command becomes a job (a server, say): the call returns at once with the job's name, job_output
+and job_stop take it from there, `timeout` does not apply. Jobs, and whatever a command itself leaves running with `&`,
+`nohup` or `setsid`, are stopped when the run ends.
 Calls of one turn may overlap only where all of them are known to read only; others run in order. Nothing is undone
 when a command fails or is stopped half way: there is no transaction."""
 
@@ -41,6 +48,7 @@ class ShellArgs:
     timeout: Annotated[float, "seconds it may take; then it is stopped"] = attrs.field(
         default=120.0, validator=[gt(0), le(600)]
     )
+    background: Annotated[bool, "go on without waiting for its end"] = False
 
 
 def _never(_command: str) -> bool:
@@ -64,17 +72,21 @@ class ShellTool:
     def effects(self, arguments: Mapping[str, JSON], workspace: Workspace) -> Effects:
         """The command, exactly as it will run: it is judged by its own parse."""
         command = text_of(arguments, "command")
-        return Effects(f"shell {command}" if command is not None else "shell (no command)", command=command)
+        job = " (as a background job)" if arguments.get("background") is True else ""
+        return Effects(f"shell{job} {command}" if command is not None else "shell (no command)", command=command)
 
     def limit(self, args: ShellArgs) -> float | None:
-        """What the model asked for."""
-        return args.timeout
+        """What the model asked for; a job is not waited for."""
+        return None if args.background else args.timeout
 
     async def run(self, permit: Permit[ShellArgs], ctx: ToolContext) -> ToolOutput:
         """Run it to its end. Cancelled, everything it started has stopped before `Cancelled` goes on."""
         command = permit.args.command
         if "\0" in command:
             raise ToolFailed("`command` has a NUL character in it, which no program can be given. Nothing was run.")
+        wanted = Command((_shell(), "-c", command), ctx.workspace.root, ctx.call_id)
+        if permit.args.background:
+            return await start_job(command, lambda take: ctx.processes.run(wanted, take), ctx)
         capture = Capture(_RESULT_LIMIT, ctx.spill, f"{ctx.call_id}.txt")
 
         def take(data: bytes) -> None:
@@ -82,8 +94,7 @@ class ShellTool:
             ctx.output(data)
 
         try:
-            argv = (_shell(), "-c", command)
-            ended = await ctx.processes.run(Command(argv, ctx.workspace.root, ctx.call_id), take)
+            ended = await ctx.processes.run(wanted, take)
             text = plain(capture.text())
         finally:
             capture.close()
@@ -94,6 +105,28 @@ class ShellTool:
             return self._reads_only(command)
         except Exception:  # noqa: BLE001  an odd command must not fail before it has its slot
             return False
+
+
+async def start_job(command: str, work: Work, ctx: ToolContext) -> ToolOutput:
+    """Start `work` as a job of the run, and look at it for a moment: what fails at once is told at once.
+
+    Cancelled meanwhile, the job has stopped before `Cancelled` goes on: nobody has been told its name.
+    """
+    job = ctx.jobs.start(command, work, ctx.spill)
+    try:
+        with trio.move_on_after(_FIRST_LOOK):
+            await job.ended.wait()
+    except BaseException:
+        job.stop()
+        with grace.cleanup(grace.DEFAULT.term + grace.DEFAULT.kill):
+            await job.ended.wait()
+        raise
+    if job.problem:
+        raise ToolFailed(job.problem)
+    text = job_text(job)
+    if job.exit is not None:
+        return ToolOutput.of(text, exit_code=job.exit.code)
+    return ToolOutput.of(f"{text}\nIt goes on in the background and is stopped when the run ends.")
 
 
 def _shell() -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from novacode.errors import ToolFailed
 from novacode.tools.base import Claims, Effects, Permit, Tool, ToolContext, ToolOutput, ToolSpec
-from novacode.tools.builtin import builtin_tools
+from novacode.tools.builtin import builtin_tools, job_tools
 from novacode.tools.diffs import unified
 from novacode.tools.files import digest_of
 from novacode.tools.filetool import summary
 from novacode.tools.pathglob import PathGlob
+from novacode.tools.shell import start_job
 from novacode.values.parts import JSON
+from novacode.workspace.base import Exit
 from novacode.workspace.paths import Workspace
 from novacode.workspace.simulated import SimulatedWorld
 
@@ -24,7 +27,8 @@ Act = Callable[[SimulatedWorld, Any, ToolContext], str]
 
 def simulated_tools(world: SimulatedWorld, reads_only: Callable[[str], bool]) -> tuple[Tool[Any], ...]:
     """Return the built-in tools as they are in `world`."""
-    return tuple(SimulatedTool(real, world) for real in builtin_tools(reads_only))
+    same = {tool.spec.name: tool for tool in job_tools()}
+    return tuple(same.get(real.spec.name) or SimulatedTool(real, world) for real in builtin_tools(reads_only))
 
 
 class SimulatedTool:
@@ -59,6 +63,8 @@ class SimulatedTool:
         """Play the call in the world. A checkpoint; cancelled before its time is up, it has had no effect."""
         args, name = permit.args, self.spec.name
         subject = str(getattr(args, "command", None) or getattr(args, "pattern", None) or getattr(args, "path", ""))
+        if getattr(args, "background", False):
+            return await start_job(subject, functools.partial(self._job, permit, ctx), ctx)
         before = dict(self._world.files)
         output, code = await self._world.play(
             permit.call.id, name, subject, lambda: self._act(self._world, args, ctx), ctx.output
@@ -67,6 +73,15 @@ class SimulatedTool:
         if code:
             text += f"\nexit code {code}"
         return ToolOutput.of(text, exit_code=code if name == "shell" or code else None, diff=_diff(before, self._world))
+
+    async def _job(self, permit: Permit[Any], ctx: ToolContext, take: Callable[[bytes], None]) -> Exit:
+        """Play the call as a job: what it prints comes while it works, its output at its end."""
+        subject = str(permit.args.command)
+        output, code = await self._world.play(
+            permit.call.id, self.spec.name, subject, lambda: self._act(self._world, permit.args, ctx), take
+        )
+        take(output.encode())
+        return Exit(code)
 
 
 def _read(world: SimulatedWorld, args: Any, ctx: ToolContext) -> str:

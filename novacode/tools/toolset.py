@@ -31,6 +31,9 @@ OTHER_NAMES: Mapping[str, str] = {
     "search": "grep",
     "run_shell_command": "shell",
     "webfetch": "fetch",
+    "bashoutput": "job_output",
+    "killbash": "job_stop",
+    "killshell": "job_stop",
 }
 """What other agents call our tools, in lower case. Understood in rules and in messages; never callable."""
 

@@ -26,6 +26,7 @@ from novacode.values.events import Reaped
 from novacode.values.ids import CallId
 from novacode.values.parts import JSON, ToolCall
 from novacode.workspace.base import Command, Exit, Processes
+from novacode.workspace.jobs import Jobs
 from novacode.workspace.paths import Workspace
 
 __all__ = ["Bench", "FakeArgs", "FakeTool", "NoProcesses"]
@@ -149,6 +150,7 @@ class Bench:
     spill: Path
     processes: Processes = attrs.Factory(NoProcesses)
     seen: SeenFiles = attrs.Factory(SeenFiles)
+    jobs: Jobs = attrs.Factory(Jobs)
     live: list[bytes] = attrs.Factory(list)
     calls: int = 0
 
@@ -159,7 +161,7 @@ class Bench:
 
     def context(self, call: CallId) -> ToolContext:
         """Return what a tool gets for `call`."""
-        return ToolContext(call, self.workspace, self.processes, self.seen, self.live.append, self.spill)
+        return ToolContext(call, self.workspace, self.processes, self.seen, self.live.append, self.spill, self.jobs)
 
     def permit(self, tool: Tool[Any], arguments: Mapping[str, JSON]) -> Permit[Any]:
         """Return a permit for `arguments`, validated. Raises `InvalidArguments`."""

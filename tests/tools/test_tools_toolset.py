@@ -28,7 +28,15 @@ def call(name, **arguments):
 
 def test_offers_are_the_enabled_tools_in_their_order_and_always_the_same():
     tools = Toolset(TOOLS, disabled=["Bash", "grep"])
-    assert [offer.name for offer in tools.offers()] == ["read", "write", "edit", "glob", "fake"]
+    assert [offer.name for offer in tools.offers()] == [
+        "read",
+        "write",
+        "edit",
+        "glob",
+        "job_output",
+        "job_stop",
+        "fake",
+    ]
     assert tools.offers()[0] == ToolOffer("read", TOOLS[0].spec.description, schema_of(TOOLS[0].spec.args))
     assert tools.offers() is tools.offers()
 
@@ -101,7 +109,7 @@ def test_looking_at_a_call_never_does_anything(tool, odd, arguments):
         (3, {"pattern": "*"}),
         (4, {"pattern": "a"}),
         (5, {"command": "touch x; sleep 100"}),
-        (6, {"text": "x"}),
+        (8, {"text": "x"}),
     ],
 )
 async def test_every_tool_stops_when_it_is_cancelled(bench, index, arguments):
