@@ -75,7 +75,7 @@ for path in sorted(Path(sys.argv[1]).glob("*/*.sse")):
     try:
         theirs = seconds(THEIRS[protocol], body)
         own = seconds(ours, protocol, body)
-    except Exception as error:  # what one of the two cannot read is no measurement
+    except Exception as error:  # noqa: BLE001 - what one of the two cannot read is no measurement
         print(f"{path.name}: {type(error).__name__}: {error}", file=sys.stderr)
         continue
     print(json.dumps({"name": f"{protocol}/{path.stem}", "messages": messages, "ours": own, "theirs": theirs}))
