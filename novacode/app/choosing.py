@@ -12,6 +12,7 @@ from novacode.errors import CredentialsError, InputError
 from novacode.models.catalog import PROVIDERS, Provider, auth_headers, split_model
 from novacode.models.client import ModelClient
 from novacode.models.endpoint import Endpoint, Timeouts
+from novacode.models.wire import Wire
 from novacode.protocols.base import Codec
 from novacode.protocols.summary import codec_for
 from novacode.values.ids import CallIds
@@ -20,9 +21,18 @@ if TYPE_CHECKING:
     from novacode.models.script import Script
     from novacode.workspace.simulated import Simulation
 
-__all__ = ["Choice", "choose", "scripted"]
+__all__ = ["Choice", "Spoken", "choose", "scripted", "scripted_label", "without_key"]
 
 _TRY_IT = "To try NovaCode without a key: novacode run --model demo, or novacode demo."
+
+
+@attrs.frozen
+class Spoken:
+    """How a model is spoken to: the protocol, its dialect, and who signs the reasoning."""
+
+    protocol: str
+    quirks: str = ""
+    issuer: str = ""
 
 
 @attrs.frozen
@@ -39,6 +49,7 @@ class Choice:
     _base_url: str = ""
     _key: str | None = attrs.field(default=None, repr=False)
     _script: Script | None = None
+    _recorded: Spoken | None = None
 
     @property
     def simulation(self) -> Simulation:
@@ -47,23 +58,53 @@ class Choice:
 
         return parse_simulation(self._script.simulate, self._script.source) if self._script else Simulation()
 
-    def client(self, ids: CallIds, idle_timeout: float | None, on_time: Callable[[float], None]) -> ModelClient:
-        """Return what asks it. `on_time` is told the time of a script."""
+    @property
+    def spoken(self) -> Spoken:
+        """How it is spoken to."""
+        if self._recorded is not None:
+            return self._recorded
         if self._provider is None:
-            assert self._script is not None, "a choice has a provider or a script"
+            return Spoken("anthropic", "", codec_for("anthropic").issuer)
+        return Spoken(self._provider.protocol, self._provider.quirks, self._codec().issuer)
+
+    def client(
+        self,
+        ids: CallIds,
+        idle_timeout: float | None,
+        on_time: Callable[[float], None],
+        through: Callable[[Callable[[], Wire]], Wire] = lambda make: make(),
+    ) -> ModelClient:
+        """Return what asks it. `on_time` is told the time of a script.
+
+        `through` is handed what makes the wire, and returns the one to use.
+        """
+        return ModelClient(self._codec(), through(lambda: self._wire(idle_timeout, on_time)), ids, idle_timeout)
+
+    def _wire(self, idle_timeout: float | None, on_time: Callable[[float], None]) -> Wire:
+        if self._provider is None:
+            assert self._script is not None, "a choice has a provider or a script; what was recorded needs no wire"
             # Reading and playing scripts takes 30 ms to import, and a run with a provider does neither.
             from novacode.models.script import ScriptWire
 
-            return ModelClient(codec_for("anthropic"), ScriptWire(self._script, on_time), ids, idle_timeout)
+            return ScriptWire(self._script, on_time)
         # httpx is imported only where there is a network to talk to: a scripted run starts in half the time.
         from novacode.models.http import HttpWire
 
         endpoint = Endpoint(self._base_url, auth_headers(self._provider, self._key))
-        codec = _codec(self._provider)
-        if not self._provider.owns(self._base_url):
-            # Whoever answers there signs its own reasoning, and the provider itself would refuse it.
-            codec.issuer = f"{codec.issuer} at {endpoint.host}"
-        return ModelClient(codec, HttpWire(endpoint, Timeouts(idle=idle_timeout)), ids, idle_timeout)
+        return HttpWire(endpoint, Timeouts(idle=idle_timeout))
+
+    def _codec(self) -> Codec:
+        if self._recorded is not None:
+            codec = _codec(self._recorded.protocol, self._recorded.quirks)
+            codec.issuer = self._recorded.issuer or codec.issuer
+        elif self._provider is None:
+            codec = codec_for("anthropic")
+        else:
+            codec = _codec(self._provider.protocol, self._provider.quirks)
+            if not self._provider.owns(self._base_url):
+                # Whoever answers there signs its own reasoning, and the provider itself would refuse it.
+                codec.issuer = f"{codec.issuer} at {Endpoint(self._base_url).host}"
+        return codec
 
 
 def choose(wanted: str | None, base_url: str | None, environ: Mapping[str, str]) -> Choice:
@@ -83,7 +124,7 @@ def choose(wanted: str | None, base_url: str | None, environ: Mapping[str, str])
             raise InputError(f"the script {path!r} is not a file; --model script:FILE takes a TOML file")
         from novacode.models.script import load_script  # see `Choice.client`
 
-        return scripted(f"script:{Path(path).name}", load_script(Path(path)))
+        return scripted(scripted_label(wanted), load_script(Path(path)))
     provider, name = split_model(wanted) if wanted else _from_environment(environ)
     url = base_url or (environ.get(provider.url_env) if provider.url_env else None) or provider.base_url
     if not url:
@@ -99,6 +140,18 @@ def scripted(label: str, script: Script) -> Choice:
     return Choice(label, "script", scripted=True, script=script)
 
 
+def scripted_label(wanted: str) -> str:
+    """Return what people and events call the scripted model that `wanted` names."""
+    return f"script:{Path(wanted.removeprefix('script:')).name}" if wanted.startswith("script:") else wanted
+
+
+def without_key(wanted: str) -> Choice:
+    """Return the model `wanted`, `provider/model`, for somebody who makes its requests and sends none."""
+    provider, name = split_model(wanted)
+    url = provider.base_url or "http://localhost"
+    return Choice(f"{provider.name}/{name}", name, scripted=False, provider=provider, base_url=url)
+
+
 def _from_environment(environ: Mapping[str, str]) -> tuple[Provider, str]:
     usual = [provider for provider in PROVIDERS.values() if provider.default_model]
     for provider in usual:
@@ -108,11 +161,11 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[Provider, str]:
     raise CredentialsError(f"no model was named and no provider's key is set ({names}). {_TRY_IT}")
 
 
-def _codec(provider: Provider) -> Codec:
-    if provider.protocol == "openai-chat":
+def _codec(protocol: str, quirks: str) -> Codec:
+    if protocol == "openai-chat":
         # Like `codec_for`: only the one codec that is spoken is imported.
         from novacode.protocols.openai_chat import OpenAIChatCodec
         from novacode.protocols.quirks import quirks_for
 
-        return OpenAIChatCodec(quirks_for(provider.quirks))
-    return codec_for(provider.protocol)
+        return OpenAIChatCodec(quirks_for(quirks))
+    return codec_for(protocol)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import random  # noqa: TID251 - the one generator of a session is made here, seeded where that is wanted
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -20,21 +18,18 @@ from novacode.app.file_history import file_history
 from novacode.app.hooking import hook_facts, hooks_of
 from novacode.app.instructions import load_instructions
 from novacode.app.interrupts import Ladder
+from novacode.app.limiting import agent_options, prompt_of, retry_of, unheld
 from novacode.app.rule_store import RuleStore
 from novacode.app.settings import Settings
 from novacode.app.shell_lines import analyse, reads_only
+from novacode.app.tape_seam import NoTape, Replay, Surroundings, Taping
 from novacode.authority.permissions import Permissions
 from novacode.authority.policy import Policy
-from novacode.engine.agent import Agent, AgentOptions
+from novacode.engine.agent import Agent
 from novacode.engine.bus import Bus
 from novacode.engine.conversation import Conversation
-from novacode.engine.gate import Overlap
 from novacode.engine.kit import Services
-from novacode.engine.limits import Limits
-from novacode.engine.patience import Retry
-from novacode.engine.prompt import Prompt, requests
-from novacode.models.backoff import GiveUp, RetryLimits, Stage, Wait, decide
-from novacode.models.catalog import context_window, cost_usd
+from novacode.engine.prompt import requests
 from novacode.models.client import ModelClient
 from novacode.sessions.secrets import Secrets
 from novacode.sessions.store import Session, Store, memory_session
@@ -42,10 +37,8 @@ from novacode.tools.base import SeenFiles
 from novacode.tools.builtin import builtin_tools
 from novacode.tools.toolset import Toolset
 from novacode.values.events import Stamped, TurnCommitted
-from novacode.values.failure import Failure
 from novacode.values.ids import CallIds, IdSource, SessionId
-from novacode.values.request import Usage
-from novacode.workspace.base import Processes
+from novacode.workspace.base import NoSnapshots, Processes
 from novacode.workspace.environment import is_provider_key
 from novacode.workspace.paths import Workspace
 from novacode.workspace.processes import RealProcesses
@@ -71,6 +64,9 @@ class Setup:
 
     `simulate` puts a world in memory behind the tools: nothing real is run, read or written.
 
+    `record` is where a tape of it is written, and `replay` the tape that takes the place of the model, and perhaps of
+    everything.
+
     `choice` is a model that was chosen already; without it the settings name one. `rules_of` is the folder whose
     "always" rules are read and written, where that is another than `cwd`: a worktree comes and goes.
     """
@@ -87,6 +83,8 @@ class Setup:
     choice: Choice | None = None
     simulate: bool = False
     rules_of: Path | None = None
+    record: Path | None = None
+    replay: Replay | None = None
 
 
 @attrs.frozen
@@ -103,6 +101,7 @@ class App:
     notices: tuple[str, ...]
     deterministic: bool
     _client: ModelClient
+    _taping: Taping = attrs.field(factory=NoTape)
     _dirty: list[trio.Event] = attrs.field(factory=lambda: [trio.Event()])
 
     @property
@@ -110,12 +109,22 @@ class App:
         """Where faces subscribe."""
         return self.agent.bus
 
+    @property
+    def folder(self) -> Path:
+        """Where the session works; for one that is played from a tape, where it worked."""
+        return self._taping.folder or self.setup.cwd
+
+    def leftovers(self) -> tuple[str, ...]:
+        """Return, for people, what is left on the tape that was played."""
+        return self._taping.leftovers()
+
     async def background(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Receive signals and bring the journal to the disk, until cancelled; started once signals are received."""
         self.bus.subscribe(self._note_turn)
         async with trio.open_nursery() as nursery:
             await nursery.start(self.ladder.listen)
             nursery.start_soon(self._flush_turns)
+            nursery.start_soon(self._taping.background, self.agent)
             task_status.started()
 
     def _note_turn(self, stamped: Stamped) -> None:
@@ -146,6 +155,7 @@ async def open_app(setup: Setup) -> AsyncIterator[App]:
             yield app
         finally:
             await _say_goodbye(app)
+            app._taping.close()
             with grace.cleanup(grace.DEFAULT.wire):
                 await app._client.aclose()
             with grace.cleanup(grace.DEFAULT.journal):
@@ -186,9 +196,16 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
     clock: Callable[[], float] = script_clock if deterministic else WallClock()
     if setup.simulate:
         clock = trio.current_time  # of the virtual clock, which also moves with the simulated tools
-    client = choice.client(CallIds(loaded.call_ids), settings.idle_timeout, script_clock.set)
     spill = _spill(setup, session)
-    tools, stand_in = _simulation(setup, choice) if setup.simulate else (Toolset(builtin_tools(reads_only)), None)
+    taping = _taping(setup, choice, spill, clock)
+    clock = taping.clock(clock, script_clock)
+    client = choice.client(
+        CallIds(loaded.call_ids),
+        settings.idle_timeout,
+        script_clock.set,
+        lambda make: taping.wire(make, script_clock.set),
+    )
+    tools, stand_in = _world(setup, choice, unreal=taping.everything)
     instructions = load_instructions(setup.cwd)
     keep = frozenset(settings.env_keep)
     real = RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep)
@@ -196,19 +213,23 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
     permissions = Permissions(
         Policy(settings.mode, settings.rules, analyse), RuleStore(setup.home, setup.rules_of or setup.cwd).add
     )
-    workspace = Workspace.at(setup.cwd, (*setup.extra, spill))
+    workspace = Workspace.at(taping.folder or setup.cwd, (*setup.extra, spill))
     services = Services(
-        model=client,
-        tools=tools,
-        hooks=hooks_of(setup, permissions, lambda: (hook_facts(setup, choice, session, workspace), processes, clock)),
+        model=taping.model(client),
+        tools=taping.tools(tools),
+        hooks=taping.hooks(
+            lambda: hooks_of(
+                setup, permissions, lambda: (hook_facts(setup, choice, session, workspace), processes, clock)
+            )
+        ),
         permissions=permissions,
-        snapshots=file_history(setup, session),
+        snapshots=NoSnapshots() if taping.everything else file_history(setup, session),
         workspace=workspace,
         processes=processes,
         seen=SeenFiles(),
         spill=spill,
-        request=requests(choice.name, _prompt(setup, instructions.text), tools),
-        retry=_retry(settings, setup.seed if deterministic else None),
+        request=requests(choice.name, prompt_of(setup, instructions.text), tools),
+        retry=taping.retry(retry_of(settings, setup.seed if deterministic else None)),
         clock=clock,
     )
     bus = Bus(clock, loaded.last_seq)
@@ -218,8 +239,9 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
         Conversation(loaded.history),
         bus,
         IdSource(session.id, loaded.runs),
-        _options(setup, choice),
+        agent_options(setup, choice, somebody=setup.somebody or taping.somebody),
     )
+    taping.attach(agent)
     return App(
         setup,
         choice,
@@ -228,66 +250,43 @@ def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: 
         processes,
         Ladder(first=lambda name: _stop(agent, name), second=processes.hurry),
         tools,
-        (*settings.warnings, *session.notices, *instructions.notices, *_unheld(settings, choice)),
+        (*settings.warnings, *session.notices, *instructions.notices, *unheld(settings, choice)),
         deterministic,
         client,
+        taping,
     )
 
 
-def _simulation(setup: Setup, choice: Choice) -> tuple[Toolset, Processes]:
-    """Return tools over a world in memory, and what takes the place of processes."""
-    # What follows takes 12 ms to import, and hardly any run is a simulation.
-    from novacode.tools.simulated import simulated_tools
+def _taping(setup: Setup, choice: Choice, spill: Path, clock: Callable[[], float]) -> Taping:
+    """Return what records or replays the session."""
+    if setup.record is None and setup.replay is None:
+        return NoTape()
+    from novacode.app.taping import taping_of  # hardly any run has a tape
+
+    hide = _secrets(setup).text
+    around = Surroundings(choice, setup.cwd, spill, clock(), setup.seed, setup.somebody, hide)
+    return taping_of(setup.record, setup.replay, around)
+
+
+def _world(setup: Setup, choice: Choice, *, unreal: bool) -> tuple[Toolset, Processes | None]:
+    """Return the tools, and what takes the place of processes where none may be started: `unreal`, or a simulation.
+
+    A simulation has tools over a world in memory.
+    """
+    if not (setup.simulate or unreal):
+        return Toolset(builtin_tools(reads_only)), None
+    # What follows takes 12 ms to import, and hardly any run needs it.
     from novacode.workspace.simulated import NoProcesses, SimulatedWorld
+
+    if unreal:
+        return Toolset(builtin_tools(reads_only)), NoProcesses()
+    from novacode.tools.simulated import simulated_tools
 
     return Toolset(simulated_tools(SimulatedWorld(setup.cwd, choice.simulation), reads_only)), NoProcesses()
 
 
-def _options(setup: Setup, choice: Choice) -> AgentOptions:
-    settings = setup.settings
-
-    def cost(usage: Usage) -> float | None:
-        return None if choice.scripted else cost_usd(choice.label, usage)
-
-    return AgentOptions(
-        limits=Limits(
-            max_turns=settings.max_turns,
-            max_seconds=settings.max_seconds,
-            max_output_tokens=settings.max_output_tokens,
-            max_budget_usd=settings.max_budget_usd,
-        ),
-        overlap=Overlap(settings.overlap),
-        somebody=setup.somebody,
-        model=choice.label,
-        cost=cost,
-        window=settings.context_window or (None if choice.scripted else context_window(choice.label)),
-    )
-
-
-def _unheld(settings: Settings, choice: Choice) -> tuple[str, ...]:
-    """Say which limit cannot be held."""
-    if settings.max_budget_usd is None or choice.scripted or cost_usd(choice.label, Usage(1, 1)) is not None:
-        return ()
-    return (f"the price of {choice.label} is not known, so --max-budget-usd cannot be held",)
-
-
 def _stop(agent: Agent, signal_name: str) -> None:
     agent.cancel(signal_name)
-
-
-def _prompt(setup: Setup, instructions: str) -> Prompt:
-    settings = setup.settings
-    return Prompt(str(setup.cwd), sys.platform, instructions, settings.system_prompt, settings.append_system_prompt)
-
-
-def _retry(settings: Settings, seed: int | None) -> Retry:
-    chance = random.Random(seed)
-    limits = RetryLimits(settings.retries, settings.stream_retries)
-
-    def retry(stage: Stage, times: int, failure: Failure) -> Wait | GiveUp:
-        return decide(stage, times, failure, chance.random(), limits)
-
-    return retry
 
 
 def _spill(setup: Setup, session: Session) -> Path:

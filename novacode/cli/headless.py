@@ -65,7 +65,7 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
     init = Init(
         app.session.id,
         app.choice.label,
-        str(app.setup.cwd),
+        str(app.folder),
         [offer.name for offer in app.tools.offers()],
         app.setup.settings.mode.value,
     )
@@ -78,6 +78,9 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
             outcome = error
         if isinstance(outcome, RunEnded) and (said := failure_text(outcome)):
             shown.face.say(said)
+        if isinstance(outcome, RunEnded) and outcome.reason != "replay_mismatch":
+            for text in app.leftovers():
+                shown.face.say(f"novacode: {text}")
         output.already_shown = shown.draws_answers
     return outcome
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import click
@@ -12,10 +12,15 @@ import trio
 
 from novacode.app.scheduling import seed_scheduler
 from novacode.app.settings import Places, environment, home_folder, load_settings
+from novacode.app.tape_seam import Replay
 from novacode.app.wiring import SessionWish, Setup
 from novacode.authority.policy import Mode
 from novacode.cli.approving import can_ask
+from novacode.errors import UsageError
 from novacode.values.parts import JSON
+
+if TYPE_CHECKING:
+    from novacode.app.choosing import Choice
 
 __all__ = ["Opening", "opening_of", "opening_options", "setup_of", "start"]
 
@@ -54,7 +59,7 @@ _OPTIONS = (
     ),
     click.option("--deterministic", is_flag=True, help="The same bytes out every time; implied by script: and demo."),
     click.option("--simulate", is_flag=True, help="A world in memory: nothing real is run, read or written."),
-    click.option("--seed", type=int, default=0, metavar="N", help="Which order of what may happen in any order."),
+    click.option("--seed", type=int, default=None, metavar="N", help="Which order of what may happen in any order."),
     click.option("--system-prompt", metavar="TEXT", help="Instead of NovaCode's own."),
     click.option("--append-system-prompt", metavar="TEXT"),
     click.option(
@@ -69,7 +74,8 @@ _OPTIONS = (
 class Opening:
     """A session to open. `flags` are settings keys with values; `None` values are not set.
 
-    `worktree` is the name of one to make, empty for any name, `None` for none.
+    `worktree` is the name of one to make, empty for any name, `None` for none. `seed` is `None` where none was given:
+    then it is that of the tape which is replayed, or 0.
     """
 
     cwd: Path
@@ -77,17 +83,26 @@ class Opening:
     session: SessionWish = attrs.field(factory=SessionWish)
     flags: Mapping[str, JSON] = attrs.field(factory=dict)
     deterministic: bool = False
-    seed: int = 0
+    seed: int | None = None
     simulate: bool = False
     quiet: bool = False
     verbose: bool = False
     worktree: str | None = None
+    record: Path | None = None
+    replay: Replay | None = None
 
     @property
     def scripted(self) -> bool:
         """Whether the model comes from a file."""
         model = str(self.flags.get("model") or "")
         return model == "demo" or model.startswith("script:")
+
+    @property
+    def order(self) -> int:
+        """The seed to use."""
+        if self.seed is not None:
+            return self.seed
+        return 0 if self.replay is None else self.replay.tape.header.seed
 
 
 def opening_options(command: F) -> F:
@@ -113,6 +128,27 @@ def opening_of(given: Mapping[str, Any]) -> Opening:
     )
 
 
+def taped(opening: Opening, record: Path | None, replay: Path | None, tools: str | None) -> Opening:
+    """Return `opening` with the tape that is to be written or played.
+
+    Raises `UsageError` for what does not go together, and `InputError` for a tape that cannot be read.
+    """
+    if replay is None:
+        if tools is not None:
+            raise UsageError("--replay-tools says what a replay does with tools: give the tape with --replay TAPE")
+        return attrs.evolve(opening, record=record)
+    if record is not None:
+        raise UsageError("--record and --replay exclude each other: what is replayed is on a tape already")
+    if opening.simulate:
+        raise UsageError("--simulate and --replay exclude each other: both take the place of the world; leave one out")
+    everything = tools != "real"
+    if everything and opening.worktree is not None:
+        raise UsageError("--worktree makes a real folder, and a replay touches nothing: leave it out")
+    from novacode.models.tape_file import read_tape  # hardly any run has a tape
+
+    return attrs.evolve(opening, replay=Replay(read_tape(replay), everything))
+
+
 def setup_of(opening: Opening, cwd: Path) -> Setup:
     """Read the settings and return what the session is made from. Raises `SettingsError` and `UsageError`.
 
@@ -121,6 +157,7 @@ def setup_of(opening: Opening, cwd: Path) -> Setup:
     environ = environment()
     home = home_folder(environ)
     settings = load_settings(Places(home, opening.cwd), environ, opening.flags)
+    replay = opening.replay
     return Setup(
         settings,
         environ,
@@ -128,27 +165,40 @@ def setup_of(opening: Opening, cwd: Path) -> Setup:
         cwd,
         opening.extra,
         opening.session,
-        somebody=can_ask(),
-        deterministic=opening.deterministic,
-        seed=opening.seed,
+        somebody=can_ask() and not (replay and replay.everything),
+        deterministic=opening.deterministic or replay is not None,
+        seed=opening.order,
+        choice=_recorded(opening),
         simulate=opening.simulate,
         rules_of=opening.cwd,
+        record=opening.record,
+        replay=replay,
     )
+
+
+def _recorded(opening: Opening) -> Choice | None:
+    """Return the model on the tape that is replayed; `None` without one."""
+    if opening.replay is None:
+        return None
+    from novacode.app.taping import choice_of  # hardly any run has a tape
+
+    return choice_of(opening.replay.tape.header, opening.flags.get("model"))
 
 
 def start(opening: Opening, function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
     """Run `function` in an event loop with the scheduler and the clock that `opening` wants."""
-    if opening.deterministic or opening.scripted:
-        seed_scheduler(opening.seed)
+    if opening.deterministic or opening.scripted or opening.replay is not None:
+        seed_scheduler(opening.order)
     return trio.run(function, *arguments, clock=_clock(opening))
 
 
 def _clock(opening: Opening) -> trio.abc.Clock | None:
-    """Return the virtual clock for a simulation that nobody has to be waited for in; else the real one.
+    """Return the virtual clock where nothing is real, in a simulation or a replay of everything; else the real one.
 
     With a person at the terminal a virtual clock would run ahead of them: nothing else happens while they think.
     """
-    if not opening.simulate or can_ask():
+    played = opening.replay is not None and opening.replay.everything
+    if not played and (not opening.simulate or can_ask()):
         return None
     from trio.testing import MockClock  # only here: a real run does not pay for importing it
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from novacode.cli.headless import RunWish, run_prompt
-from novacode.cli.opening import opening_of, opening_options
+from novacode.cli.opening import opening_of, opening_options, taped
 from novacode.cli.output import FORMATS
 from novacode.errors import InputError
 
 __all__ = ["command"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,6 +23,14 @@ __all__ = ["command"]
 @click.option("-p", "--print", "print_", is_flag=True, hidden=True, help="Accepted and ignored: run always prints.")
 @click.option("--output-format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--include-partial-messages", "partial", is_flag=True, help="With stream-json: also what is being said.")
+@click.option("--record", type=_FILE, metavar="TAPE", help="Write everything that comes in onto a tape.")
+@click.option("--replay", type=_FILE, metavar="TAPE", help="Play a tape: no network, no key, the same bytes out.")
+@click.option(
+    "--replay-tools",
+    type=click.Choice(("tape", "real")),
+    default=None,
+    help="With --replay: tools, hooks and answers come from the tape, too (default), or only the model does.",
+)
 @opening_options
 def command(**given: Any) -> int:
     """Run one task to its end. PROMPT may be - or come from a pipe."""
@@ -27,7 +38,8 @@ def command(**given: Any) -> int:
     if prompt is None and worktree and any(character.isspace() for character in worktree):
         # `run -w "fix it"`: the option has taken the prompt, which cannot be a name.
         prompt, given["worktree"] = worktree, ""
-    return run_prompt(RunWish(_prompt(prompt), opening_of(given), given["format_"], given["partial"]))
+    opening = taped(opening_of(given), given["record"], given["replay"], given["replay_tools"])
+    return run_prompt(RunWish(_prompt(prompt), opening, given["format_"], given["partial"]))
 
 
 def _prompt(given: str | None) -> str:

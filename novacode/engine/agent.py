@@ -16,7 +16,7 @@ from novacode.engine.ledger import Stopping
 from novacode.engine.limits import Ending, Limits, Progress
 from novacode.engine.run import Run
 from novacode.errors import SessionError, UsageError
-from novacode.values.events import RunEnded, RunStatus
+from novacode.values.events import ApprovalAsked, RunEnded, RunStatus
 from novacode.values.ids import IdSource, RunId
 from novacode.values.parts import User
 from novacode.values.request import Usage
@@ -52,6 +52,8 @@ class Agent:
         self._ids = ids
         self._run: Run | None = None
         self._compactor = Compactor(self.options.window)
+        self.on_answer: Callable[[ApprovalAsked, Answer], None] = lambda asked, answer: None
+        """Told of every answer that counts, the question first."""
         bus.on_failure = self._cannot_write
 
     @property
@@ -89,7 +91,13 @@ class Agent:
 
     def answer(self, run_id: str, approval_id: str, answer: Answer) -> Receipt:
         """Answer an open question of the active run; anything else changes nothing and is told."""
-        return self._run.answer(run_id, approval_id, answer) if self._run else Receipt.STALE_RUN
+        if self._run is None:
+            return Receipt.STALE_RUN
+        asked = next((one for one in self._run.kit.desk.pending if one.approval_id == approval_id), None)
+        receipt = self._run.answer(run_id, approval_id, answer)
+        if receipt is Receipt.ACCEPTED and asked is not None:
+            self.on_answer(asked, answer)
+        return receipt
 
     def _cannot_write(self, error: SessionError) -> None:
         if self._run is not None:

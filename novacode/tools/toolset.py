@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, cast
 
@@ -53,6 +53,10 @@ class Toolset:
                 raise ValueError(f"two tools are called {tool.spec.name!r}")
             self._tools[tool.spec.name] = tool
         self._disabled = frozenset(our_name(name) for name in disabled)
+
+    def changed(self, change: Callable[[Tool[Any]], Tool[Any]]) -> Toolset:
+        """Return the same tools, each as `change` returns it."""
+        return Toolset(map(change, self._tools.values()), self._disabled)
 
     @property
     def names(self) -> tuple[str, ...]:
