@@ -25,6 +25,7 @@ import trio
 from novacode import grace
 from novacode._version import VERSION
 from novacode.errors import ModelFailed
+from novacode.models.blocks import LARGE, return_large_blocks
 from novacode.models.endpoint import Endpoint, Timeouts
 from novacode.models.wire import WireResponse
 from novacode.protocols.base import WireRequest
@@ -100,6 +101,8 @@ class HttpWire:
 
     async def _attempt(self, request: WireRequest) -> httpx.Response:
         """Send once. Raises `_ConnectionWentAway` where a kept connection turned out to be dead."""
+        if len(request.body) > LARGE:
+            return_large_blocks()
         client = self._connected()
         connected = False
 

@@ -1,7 +1,7 @@
 """A conversation as bytes that grow with it: what was encoded for the last request is not looked at for the next.
 
 History items are immutable, and a history nearly always is the one before and something more. So the bytes of closed
-messages are kept as one piece, and a request costs what is new, and the copying of what is not. Where a history is
+messages are kept, and a request costs what is new, and the copying of what is not. Where a history is
 another one (a compaction, a fork) everything is encoded anew, once.
 """
 
@@ -12,13 +12,42 @@ from collections.abc import Callable, Iterable
 from novacode.values.history import Exchange
 from novacode.values.parts import User
 
-__all__ = ["GrowingFragments", "GrowingMessages"]
+__all__ = ["GrowingFragments", "GrowingMessages", "Pieces"]
 
 Items = tuple[User | Exchange, ...]
 Run = tuple[str, list[bytes]]
 
+_PIECE = 64 * 1024
 _OPEN_RUNS = 2
 """The last messages may still change: the last one grows, and the last of the user is marked for the cache."""
+
+
+class Pieces:
+    """Bytes that grow, in pieces that are left alone once they are large enough.
+
+    As one piece they would be moved each time there is no room behind them, and leave a hole of megabytes each time.
+    """
+
+    def __init__(self) -> None:
+        self._whole: list[bytes] = []
+        self._last = bytearray()
+
+    def __bool__(self) -> bool:
+        return bool(self._whole or self._last)
+
+    def add(self, data: bytes) -> None:
+        """Put `data` behind what is there, with a comma between."""
+        if self:
+            self._last += b","
+        self._last += data
+        if len(self._last) >= _PIECE:
+            self._whole.append(bytes(self._last))
+            self._last = bytearray()
+
+    @property
+    def all(self) -> list[bytes]:
+        """The pieces, to be joined with nothing between."""
+        return [*self._whole, bytes(self._last)]
 
 
 class GrowingFragments:
@@ -27,19 +56,19 @@ class GrowingFragments:
     def __init__(self, encode: Callable[[User | Exchange], bytes]) -> None:
         self._encode = encode
         self._seen: Items = ()
-        self._joined = bytearray()
+        self._pieces = Pieces()
 
-    def of(self, items: Items) -> bytearray:
-        """Return `items` joined. The caller must not change it."""
+    def of(self, items: Items, first: bytes = b"") -> list[bytes]:
+        """Return `first`, where there is one, and `items`, as pieces to be joined with nothing between."""
         seen = self._seen
         if items[: len(seen)] != seen:  # compared by identity as long as they are the same
-            seen, self._joined = (), bytearray()
+            seen, self._pieces = (), Pieces()
         for item in items[len(seen) :]:
             fragment = self._encode(item)
             if fragment:
-                self._joined += b"," + fragment if self._joined else fragment
+                self._pieces.add(fragment)
         self._seen = items
-        return self._joined
+        return [first, b"," if first and self._pieces else b"", *self._pieces.all]
 
 
 class GrowingMessages:
@@ -58,10 +87,10 @@ class GrowingMessages:
 
     def _begin(self) -> None:
         self._seen: Items = ()
-        self._closed = bytearray()
+        self._closed = Pieces()
         self._runs: list[Run] = []
 
-    def of(self, items: Items, mark: Callable[[list[Run]], None] = lambda _: None) -> list[bytes | bytearray]:
+    def of(self, items: Items, mark: Callable[[list[Run]], None] = lambda _: None) -> list[bytes]:
         """Return the messages, as pieces to be joined with nothing between; `mark` may change the last of them."""
         if items[: len(self._seen)] != self._seen:
             self._begin()
@@ -71,10 +100,8 @@ class GrowingMessages:
         self._seen = items
         runs = [(role, list(fragments)) for role, fragments in self._runs] or [("user", [self._opening])]
         mark(runs)
-        pieces: list[bytes | bytearray] = [self._closed] if self._closed else []
-        for run in runs:
-            pieces.append((b"," if pieces else b"") + self._message(run))
-        return pieces
+        last = b",".join(map(self._message, runs))
+        return [*self._closed.all, b"," if self._closed else b"", last]
 
     def _take(self, role: str, fragment: bytes) -> None:
         runs = self._runs
@@ -85,7 +112,7 @@ class GrowingMessages:
             return
         runs.append((role, [fragment]))
         if len(runs) > _OPEN_RUNS:
-            self._closed += (b"," if self._closed else b"") + self._message(runs.pop(0))
+            self._closed.add(self._message(runs.pop(0)))
 
     def _message(self, run: Run) -> bytes:
         role, fragments = run

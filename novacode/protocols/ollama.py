@@ -103,10 +103,9 @@ class OllamaCodec:
 
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
-        messages = self._items.of(request.history.items)
         system = jsonio.dump({"role": "system", "content": request.system}) if request.system else b""
-        between = b"," if system and messages else b""
-        body = b"".join((self._head.of(request), b',"messages":[', system, between, messages, b"]}"))
+        messages = self._items.of(request.history.items, system)
+        body = b"".join((self._head.of(request), b',"messages":[', *messages, b"]}"))
         return WireRequest("POST", "/api/chat", {"content-type": "application/json"}, body)
 
     def decoder(self, ids: CallIds) -> OllamaReply:

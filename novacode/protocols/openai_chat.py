@@ -44,10 +44,9 @@ class OpenAIChatCodec:
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
         self._known_tools = frozenset(tool.name for tool in request.tools)
-        messages = self._items.of(request.history.items)
         system = dump({"role": self.quirks.system_role, "content": request.system}) if request.system else b""
-        between = b"," if system and messages else b""
-        body = b"".join((self._head.of(request), b',"messages":[', system, between, messages, b"]}"))
+        messages = self._items.of(request.history.items, system)
+        body = b"".join((self._head.of(request), b',"messages":[', *messages, b"]}"))
         return WireRequest("POST", "/chat/completions", HEADERS, body)
 
     def decoder(self, ids: CallIds) -> OpenAIChatReply:

@@ -54,7 +54,7 @@ class OpenAIResponsesCodec:
 
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
-        body = b"".join((self._head.of(request), b',"input":[', self._items.of(request.history.items), b"]}"))
+        body = b"".join((self._head.of(request), b',"input":[', *self._items.of(request.history.items), b"]}"))
         return WireRequest("POST", "/responses", HEADERS, body)
 
     def decoder(self, ids: CallIds) -> OpenAIResponsesReply:

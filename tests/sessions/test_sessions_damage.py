@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 
 import pytest
 from session_events import call, open_turn, result, stamped, text_run
@@ -29,6 +30,12 @@ from novacode.values.ids import ApprovalId, CallId, SessionId
 from novacode.values.parts import Assistant, Text, User
 
 HEADER = Header(SessionId("s-x"), "/w", 1.0)
+
+
+def sealed(line):
+    """Put the checksum on a line that no encoder of ours would write."""
+    body = line.rstrip(b"\n")[:-1]
+    return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
 
 
 def whole_session():
@@ -177,7 +184,7 @@ def test_an_exchange_that_is_not_paired_is_told_with_its_reason(file):
     lines = [encode(one) for one in stamped(text_run(1))]
     unpaired = b'{"seq":9,"run_id":"s-x-r1","at":3.0,"type":"turn_committed","exchange":{"type":"exchange","message":'
     unpaired += b'{"parts":[{"type":"tool_call","id":"c","index":1,"name":"shell","arguments":{}}]}}}\n'
-    file.write_bytes(b"".join([*lines[:-1], unpaired, lines[-1].replace(b'"seq":5', b'"seq":10')]))
+    file.write_bytes(b"".join([*lines[:-1], sealed(unpaired)]))
     problem = check_session(file).problems[0]
     assert problem.place == "line 5"
     assert "PairingError: results must answer the calls one to one" in problem.text
@@ -185,7 +192,7 @@ def test_an_exchange_that_is_not_paired_is_told_with_its_reason(file):
 
 def test_what_a_newer_version_wrote_is_a_note_and_no_damage(file):
     lines = [encode(one) for one in stamped(text_run(1))]
-    file.write_bytes(b"".join([*lines[:2], b'{"type":"telepathy"}\n', *lines[2:]]))
+    file.write_bytes(b"".join([*lines[:2], sealed(b'{"type":"telepathy"}\n'), *lines[2:]]))
     report = check_session(file)
     assert (report.problems, len(report.notes)) == ((), 1)
 
@@ -197,3 +204,15 @@ def test_sessions_are_told_from_other_files(tmp_path, file):
     damaged = tmp_path / "damaged.jsonl"
     damaged.write_bytes(b"x" + whole_session()[1:].replace(b"novacode-session", b"novacode-xession", 1))
     assert (is_session(file), is_session(other), is_session(damaged)) == (True, False, True)
+
+
+def test_a_line_without_checksum_among_others_is_told(file):
+    """Whichever comes first; a file without any is one that an early version wrote."""
+    lines = [encode(HEADER), *(encode(one) for one in stamped(text_run(1)))]
+    bare = [line[: line.rindex(b',"crc"')] + b"}\n" for line in lines]
+    file.write_bytes(b"".join(bare))
+    assert check_session(file).problems == ()
+    file.write_bytes(b"".join([bare[0], *lines[1:]]))
+    assert check_session(file).problems == (Problem("line 1", "has no checksum, as later lines have"),)
+    file.write_bytes(b"".join([*lines[:3], bare[3], *lines[4:]]))
+    assert check_session(file).problems == (Problem("line 4", "has no checksum, as the lines before it have"),)
