@@ -35,6 +35,10 @@ _LONGEST = 20_000
 # blanks and signs without a shape let what a person reads differ from what a shell does. Lone surrogates are no text.
 _SEEN = frozenset(" \t\n")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
+# A shell takes a backslash and the newline behind it away before it sees what that joins: `$\` and `(x)` on the next
+# line run x, where the parser sees a dollar sign and text. Between blanks there is nothing to be joined, but for the
+# parser (3.14) a comment: `ls # \` and `rm x` are two commands to a shell and `ls rm x` to it.
+_JOINED = re.compile(r"(?:^|[^ \t\\])(?:\\\\)*\\\n(?![ \t])|#[^\n]*\\\n")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -74,6 +78,8 @@ class _Reader:
             return self.doubt(f"the line is {len(line)} characters long; up to {_LONGEST} are judged")
         if any(sign not in _SEEN and unicodedata.category(sign) in _UNSEEN for sign in line):
             return self.doubt("the line has control characters or blanks that cannot be seen")
+        if _JOINED.search(line):
+            self.doubt("a backslash at the end of a line joins what only the shell sees as one; put a blank before it")
         if self._depth >= _DEEPEST:
             return self.doubt("commands within commands are too deep")
         self._depth += 1

@@ -13,6 +13,7 @@ __all__ = ["Node", "Words"]
 Node = Mapping[str, Any]
 
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|\{.*[{,].*\}")
+_SHELL_TILDE = re.compile(r"~[-+\d]")
 _PLACE = frozenset({"Type", "Pos", "End", "Dollar", "Rbrace", "Short", "Param", "Left", "Right"})
 _HARMLESS_EXPANSIONS = frozenset({"-", ":-", "+", ":+", "#", "##", "%", "%%", "?", ":?", "^", "^^", ",", ",,"})
 
@@ -38,8 +39,10 @@ class Words:
         parts = node.get("Parts", ())
         source = self.slice(node)
         values: list[str] = []
-        known = single = True
+        single = True
         glob = False
+        # `~+`, `~-` and `~2` are folders that only the running shell knows.
+        known = _SHELL_TILDE.match(source) is None
         for part in parts:
             match part["Type"]:
                 case "Lit":

@@ -63,9 +63,12 @@ def expand(text: str, workspace: Workspace) -> tuple[Path, ...] | None:
     """
     if not any(sign in text for sign in "*?"):
         return (workspace.resolve(text),)
-    pattern = str(Path(text).expanduser()) if text.startswith("~") else text
     if ".." in Path(text).parts:
         return None  # a pattern may lead through a link, and `..` from there to anywhere
+    try:
+        pattern = str(Path(text).expanduser())
+    except RuntimeError:
+        return None  # `~*`: whose home folder that is nobody can tell
     found = list(itertools.islice(_matches(pattern, workspace), _MATCHES + 1))
     if len(found) > _MATCHES:
         return None

@@ -6,6 +6,7 @@ version of a program so can add an option that writes without making this table 
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Callable, Sequence
 
@@ -38,6 +39,8 @@ def judge(words: Sequence[Word]) -> Found | str:
             return f"`{word.source}` is only known when it runs"
         if word.glob and (word.value[0] in "*?" or "[" in word.value or word.value.startswith("-")):
             return f"`{word.source}` may become an option"
+        if _climbs(word):
+            return f"`{word.source}` may name the parent folder"
     if len(arguments) == 1 and arguments[0].value == "--version" and name in _VERSIONS:
         return Found()
     special = _SPECIAL.get(name)
@@ -47,14 +50,28 @@ def judge(words: Sequence[Word]) -> Found | str:
     return f"{name} is not in the table" if usage is None else read_usage(usage, arguments)
 
 
+def _climbs(word: Word) -> bool:
+    """Whether a pattern may match `..`, as `.*` does in every shell but the newest."""
+    parts = word.value.split("/") if word.glob else ()
+    return any(part.startswith(".") and part not in {".", ".."} and fnmatch.fnmatchcase("..", part) for part in parts)
+
+
+# `printf '%n' PATH` puts a number into PATH.
+_SETS_A_VARIABLE = re.compile(r"%[-+ #0'*.$\d]*[hjlLqtz]*n")
+
+
 def _prints(arguments: Sequence[Word]) -> bool:
-    return bool(arguments) and arguments[0].sure and not arguments[0].value.startswith("-")
+    if not arguments or not arguments[0].sure or arguments[0].value.startswith("-"):
+        return False
+    return _SETS_A_VARIABLE.search(arguments[0].value.replace("%%", "")) is None
 
 
 def _only_prints(arguments: Sequence[Word]) -> Found | str:
     for word in arguments:
         if not word.known and not word.single:
             return f"`{word.source}` may become several words; put it in double quotes"
+        if _climbs(word):
+            return f"`{word.source}` may name the parent folder"
     return Found(reads=tuple(word.path for word in arguments if word.glob))
 
 
@@ -80,6 +97,15 @@ _FIND_WORDS = names(
     "-or -print -print0 -prune -quit -readable -true -warn -writable -xdev ! , ( )"
 )
 _FIND_PATHS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
+
+
+def _diff(arguments: Sequence[Word]) -> Found | str:
+    """Of two folders it compares the files in them and follows links there, so these are read as well."""
+    found = read_usage(TABLE["diff"], arguments)
+    if isinstance(found, str):
+        return found
+    inside = (f"{path}/{name}" for path in found.reads for name in ("*", ".*"))
+    return Found(reads=(*found.reads, *inside))
 
 
 def _find(arguments: Sequence[Word]) -> Found | str:
@@ -206,6 +232,7 @@ _SPECIAL: dict[str, Callable[[Sequence[Word]], Found | str]] = {
     "[": _bracket,
     "cd": _cd,
     "command": _command,
+    "diff": _diff,
     "find": _find,
     "git": _git,
     "jq": _jq,

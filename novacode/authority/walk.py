@@ -105,10 +105,10 @@ class _Walker:
 
     def redirection(self, node: Node) -> None:
         operator = node["Op"]
-        if operator in {"<<", "<<-"}:
-            self.words.walk(node.get("Hdoc"))
-            return
         target = self.words.word(node["Word"])
+        if operator in {"<<", "<<-"}:
+            self.document(node, quoted=target.source != target.value)
+            return
         if operator == "<<<" or (operator in {">&", "<&"} and target.sure and _DUPLICATE.fullmatch(target.value)):
             return
         if operator not in _WRITES and operator not in {">&", "<"}:
@@ -117,6 +117,13 @@ class _Walker:
             self.sink.doubt(f"the line redirects to {target.source}, which is not literal")
         else:
             self.sink.redirect(target.path, writes=operator != "<")
+
+    def document(self, node: Node, *, quoted: bool) -> None:
+        body = node.get("Hdoc")
+        if body is not None and not quoted and "\\\n" in self.words.slice(body):
+            # The shell joins lines before it looks for the end of the text, the parser does not.
+            self.sink.doubt("a backslash at the end of a line in a here-document may end it early; quote its end word")
+        self.words.walk(body)
 
     def call(self, node: Node) -> None:
         self.calls += 1

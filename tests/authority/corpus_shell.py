@@ -248,6 +248,10 @@ x=1; echo "$x"
 ls # and a comment; rm x
 ls␤pwd
 ls \␤-a
+ls \␤  -la src
+cat <<'EOF'␤a \␤b␤EOF
+ls .git*
+printf '100%%\n'
 tree -L 2
 """,
     # Runs, writes or hides a command that the policies with rules forbid by name.
@@ -445,6 +449,12 @@ ls; shutdown
 """,
     # Not recognised, and forbidden by nothing: asks, denied in plan mode.
     "kkadk": r"""
+cat ~+/../x
+cat ~2/x
+cat .*/x
+ls ./.?
+printf '%n' PATH; ls
+printf '%-3ln' PATH; ls
 exec > P
 exec ls
 npm test
@@ -653,6 +663,15 @@ awkward
 """,
     # Cannot be judged: asks whatever the rules, denied in plan mode.
     "kkkdk": r"""
+echo "$\␤(rm f)"
+echo "$\␤x"
+cat <<EOF␤$\␤(rm f)␤EOF
+cat <<EOF␤E\␤OF␤rm f␤EOF
+cat <<-EOF␤	\␤EOF␤rm f␤EOF
+cat <<$'EOF'␤x␤EOF
+ls # \␤rm f
+cat < ~-/x
+ls > ~+/../x
 nice LANG=C ls
 'X=1' ls
 find . -exec sh -c 'rm {}' \;
@@ -920,6 +939,8 @@ nice bash script.sh
 """,
     # Reads outside the workspace: asks, except where a rule allows the command by name.
     "kkakk": r"""
+cat ~*
+ls ~x*/y
 cat sr*/../../x
 cat /etc/passwd
 cat ../x
@@ -1061,6 +1082,7 @@ sh -c 'ls > secret/key'
 cd secret && ls > key
 """,
     "aaaad": r"""
+diff src src
 cat .env
 cat ./.env
 cat src/.env
@@ -1091,6 +1113,7 @@ env node --check a.js
 nice node --check a.js
 """,
     "kaadk": r"""
+echo ./.*/*
 git show --output=P --format=%H
 git diff --ext-diff
 git diff "$X"
@@ -1104,6 +1127,10 @@ git diff --output=P6
 git diff -O P
 wc *
 wc --files0-from=P
+""",
+    # Compares what is in two folders, and follows a link there that leads out.
+    "kkakd": r"""
+diff . src
 """,
 }
 
