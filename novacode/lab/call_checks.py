@@ -104,7 +104,7 @@ def authorised_before_run(trial: Trial) -> Iterator[str]:
     """Whatever was entered went through the steps before: the hooks were asked, the snapshot was taken."""
     for call_id in trial.stage.ran:
         began = trial.log.index(f"begin {call_id}")
-        for step in ("pre", "take"):
+        for step in {"pre", "take"} & set(trial.stage.noted):
             entry = f"{step} {call_id}"
             if entry not in trial.log[:began]:
                 yield f"{call_id} was entered without `{step}` before it"
@@ -136,10 +136,11 @@ def recorded_after_the_run(trial: Trial) -> Iterator[str]:
     """What was executed to an end is recorded and the hooks are told, once each and not before the end."""
     if trial.struck or _status(trial) is not RunStatus.COMPLETED:
         return
+    after = [word for word in ("record", "post") if word in trial.stage.noted]
     for result in _results(trial):
         if result.outcome not in EXECUTED:
             continue
-        wanted = [f"{word} {result.call_id}" for word in ("begin", "end", "record", "post")]
+        wanted = [f"{word} {result.call_id}" for word in ("begin", "end", *after)]
         found = [entry for entry in trial.log if entry in wanted]
         if found[:2] != wanted[:2] or sorted(found) != sorted(wanted):
             yield f"{result.call_id} ended as {result.outcome}, and what happened to it was {found}"

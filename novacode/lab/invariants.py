@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from novacode.errors import UsageError
-from novacode.lab import call_checks, run_checks
+from novacode.lab import call_checks, record_checks, run_checks
 from novacode.lab.point import Violation
 from novacode.lab.trial import Trial
 
@@ -37,11 +37,11 @@ INVARIANTS: Mapping[str, Invariant] = {
     "swallowed": run_checks.cancelled_goes_up,
     "question": run_checks.questions_are_closed,
     "stale-answer": run_checks.old_answers_change_nothing,
-    "journal": run_checks.journal_tells_the_history,
+    "journal": record_checks.journal_tells_the_history,
     "ended": run_checks.ended_once_and_last,
     "limits": run_checks.limits_hold,
-    "request": run_checks.asked_only_when_all_is_answered,
-    "transcript": run_checks.faces_saw_what_history_holds,
+    "request": record_checks.asked_only_when_all_is_answered,
+    "transcript": record_checks.faces_saw_what_history_holds,
     "effect": run_checks.no_effect_after_the_end,
     "next-run": run_checks.next_run_works,
 }

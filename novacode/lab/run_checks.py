@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from novacode.authority.approvals import Receipt
 from novacode.lab.mishaps import MishapKind
 from novacode.lab.point import How
-from novacode.lab.trial import Trial, folded
+from novacode.lab.trial import Trial
 from novacode.values.events import (
     ApprovalAsked,
     ApprovalClosed,
-    AttemptDropped,
-    CallReady,
     CallSettled,
-    PartDone,
     RunBegan,
     RunEnded,
     RunStatus,
     Stamped,
-    TextDelta,
     TurnBegan,
-    TurnCommitted,
 )
-from novacode.values.history import Exchange
-from novacode.values.parts import Text
 from novacode.values.results import Outcome
 
 __all__ = [
-    "asked_only_when_all_is_answered",
     "cancelled_goes_up",
     "comes_to_an_end",
     "ended_once_and_last",
-    "faces_saw_what_history_holds",
-    "journal_tells_the_history",
     "limits_hold",
     "next_run_works",
     "no_effect_after_the_end",
@@ -152,46 +141,6 @@ def old_answers_change_nothing(trial: Trial) -> Iterator[str]:
         yield f"the next run's call ran, though it was refused: {late}"
 
 
-def journal_tells_the_history(trial: Trial) -> Iterator[str]:
-    """A session read back from the journal has the history that was kept; after a crash, one that is paired."""
-    for stamped in trial.unrecorded[:1]:
-        yield f"a face saw {type(stamped.event).__name__} {stamped.seq} before it was on record"
-    numbers = [stamped.seq for stamped in trial.events]
-    if numbers != list(range(1, len(numbers) + 1)):
-        yield f"events are numbered {numbers}"
-    if trial.crashed_at is not None:
-        yield from _read_back_after_a_crash(trial)
-        return
-    loaded = folded(trial.events)
-    if loaded.history != trial.stage.agent.talk.history:
-        yield "the journal tells another history than the one that was kept"
-    if loaded.notices or loaded.repaired or loaded.interrupted:
-        yield f"the journal is not whole: {loaded.notices} {loaded.repaired}"
-
-
-def _read_back_after_a_crash(trial: Trial) -> Iterator[str]:
-    assert trial.loaded is not None, "a crash is always followed by reading back"
-    before = trial.events[: trial.crashed_at]
-    opened = {stamped.event.call.id for stamped in before if isinstance(stamped.event, CallReady)}
-    kept = {result.call_id: result for item in trial.loaded.history.exchanges for result in item.results}
-    if opened - set(kept):
-        yield f"the crash lost {sorted(opened - set(kept))}"
-    settled = {s.event.result.call_id: s.event.result for s in before if isinstance(s.event, CallSettled)}
-    entered = _entered_before(trial)
-    for call_id, result in kept.items():
-        known = settled.get(call_id)
-        if known is not None and result != known:
-            yield f"{call_id} was {known.outcome} before the crash and is {result.outcome} after it"
-        if known is None and result.outcome is not (Outcome.LOST if call_id in entered else Outcome.SKIPPED):
-            yield f"{call_id} is {result.outcome} after the crash; entered were {sorted(entered)}"
-
-
-def _entered_before(trial: Trial) -> set[str]:
-    log = trial.first_log
-    before = log[: log.index("strike")]
-    return {entry.removeprefix("begin ") for entry in before if entry.startswith("begin ")}
-
-
 def ended_once_and_last(trial: Trial) -> Iterator[str]:
     """A run says that it is over once, when everything is reaped, with the right counts, and then says no more."""
     for position, entry in enumerate(trial.log):
@@ -203,7 +152,8 @@ def ended_once_and_last(trial: Trial) -> Iterator[str]:
     for run_id, events in runs.items():
         begun = sum(isinstance(stamped.event, RunBegan) for stamped in events)
         ended = [stamped.event for stamped in events if isinstance(stamped.event, RunEnded)]
-        if (begun, len(ended)) != (1, 1):
+        # One that is stopped while hooks look at its prompt has not begun, and ends all the same.
+        if begun > 1 or len(ended) != 1 or (begun == 0 and any(isinstance(s.event, TurnBegan) for s in events)):
             yield f"{run_id} began {begun} times and ended {len(ended)} times"
             continue
         if not isinstance(events[-1].event, RunEnded):
@@ -218,9 +168,7 @@ def ended_once_and_last(trial: Trial) -> Iterator[str]:
 
 def limits_hold(trial: Trial) -> Iterator[str]:
     """A run keeps its limits: turns and seconds."""
-    limits = getattr(trial.stage, "limits", None)
-    if limits is None:
-        return
+    limits = trial.stage.limits
     turns = sum(isinstance(stamped.event, TurnBegan) for stamped in trial.first_events)
     if limits.max_turns is not None and turns > limits.max_turns:
         yield f"{turns} turns; the limit is {limits.max_turns}"
@@ -228,61 +176,6 @@ def limits_hold(trial: Trial) -> Iterator[str]:
         took = trial.first_events[-1].at - trial.first_events[0].at
         if took > limits.max_seconds + _CLEANUP:
             yield f"the run took {took:g} s; the limit is {limits.max_seconds:g} s"
-
-
-def asked_only_when_all_is_answered(trial: Trial) -> Iterator[str]:
-    """A request holds everything that was said and done before it, each call with its result."""
-    committed, wanted = 0, []
-    for stamped in trial.events:
-        if isinstance(stamped.event, TurnBegan):
-            wanted.append(committed)
-        elif isinstance(stamped.event, TurnCommitted):
-            committed += 1
-    if trial.crashed_at is None:
-        held = [sum(1 for _ in request.history.exchanges) for request in trial.stage.requests]
-        if held != wanted[: len(held)]:
-            yield f"requests held {held} exchanges; there were {wanted}"
-    for request in trial.stage.requests:
-        paired = [item for item in request.history.items if isinstance(item, Exchange)]
-        if any(len(item.message.calls) != len(item.results) for item in paired):
-            yield "a request carried an unpaired exchange"
-    for one, other in itertools.pairwise(trial.events):
-        if isinstance(other.event, AttemptDropped) and isinstance(one.event, CallReady):
-            yield "a response was asked for again after a call of it"
-    yield from _dropped_after_a_call(trial)
-
-
-def _dropped_after_a_call(trial: Trial) -> Iterator[str]:
-    called = False
-    for stamped in trial.events:
-        match stamped.event:
-            case TurnBegan():
-                called = False
-            case CallReady():
-                called = True
-            case AttemptDropped() if called:
-                yield "a response was asked for again after one of its calls was submitted"
-            case _:
-                pass
-
-
-def faces_saw_what_history_holds(trial: Trial) -> Iterator[str]:
-    """What a face draws of a response, forgetting what it is told to forget, is what history then holds."""
-    drawn: dict[int, list[str]] = {}
-    for stamped in trial.events:
-        match stamped.event:
-            case TurnBegan() | AttemptDropped():
-                drawn = {}
-            case TextDelta(index, text):
-                drawn.setdefault(index, []).append(text)
-            case PartDone(index, Text(text)) if "".join(drawn.get(index, [])) != text:
-                yield f"part {index} was drawn as {''.join(drawn.get(index, []))!r} and is {text!r}"
-            case TurnCommitted(exchange=exchange):
-                seen = "".join("".join(pieces) for _, pieces in sorted(drawn.items()))
-                if exchange.message.text != seen:
-                    yield f"a face drew {seen!r}, and history holds {exchange.message.text!r}"
-            case _:
-                pass
 
 
 def no_effect_after_the_end(trial: Trial) -> Iterator[str]:
@@ -304,5 +197,3 @@ def next_run_works(trial: Trial) -> Iterator[str]:
     elif trial.next_ended is None or trial.next_ended.status is not RunStatus.COMPLETED:
         how = "did not end" if trial.next_ended is None else f"ended as {trial.next_ended.status}"
         yield f"the next run {how}: {trial.next_ended.reason if trial.next_ended else ''}"
-    elif trial.next_ended.text != "fine":
-        yield f"the next run said {trial.next_ended.text!r}, not what its model says"

@@ -58,7 +58,7 @@ class Ran:
 class _Steps(trio.abc.Instrument):
     """Counts steps, acts before one of them, and ends what goes round in circles."""
 
-    def __init__(self, acts: dict[int, Callable[[], None]], guard: trio.CancelScope) -> None:
+    def __init__(self, acts: dict[int, Callable[[], object]], guard: trio.CancelScope) -> None:
         self.count = 0
         self._acts = acts
         self._guard = guard
@@ -72,7 +72,7 @@ class _Steps(trio.abc.Instrument):
 
 
 def run_scheduled(
-    main: Callable[[], Awaitable[Any]], schedule: Schedule, acts: dict[int, Callable[[], None]] | None = None
+    main: Callable[[], Awaitable[Any]], schedule: Schedule, acts: dict[int, Callable[[], object]] | None = None
 ) -> Ran:
     """Run `main` on a virtual clock in the order of `schedule`; `acts` are called before the steps they stand for.
 

@@ -90,6 +90,8 @@ def _rules(simulation: Simulation) -> tuple[Rule, ...]:
 class ScriptedStage:
     """One fresh agent on a scripted model and simulated tools; see `Stage`."""
 
+    noted = ("pre", "take", "record", "post")
+
     def __init__(self, blueprint: Blueprint, mishap: Mishap = NO_MISHAP) -> None:
         around = blueprint.simulation.around
         self.prompt = "go"

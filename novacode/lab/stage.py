@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from novacode.engine.agent import Agent
+from novacode.engine.limits import Limits
 from novacode.values.events import Stamped
 from novacode.values.ids import CallId
 from novacode.values.parts import ToolCall
@@ -37,6 +38,16 @@ class Stage(Protocol):
     @property
     def log(self) -> list[str]:
         """What happened, in order."""
+        ...
+
+    @property
+    def noted(self) -> Sequence[str]:
+        """Which of the steps around a call the log has: of `pre`, `take`, `record` and `post`."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """The limits that the first run has to keep."""
         ...
 
     @property

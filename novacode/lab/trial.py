@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, assert_never
 
 import attrs
 import trio
@@ -21,6 +21,7 @@ from novacode.sessions.fold import Fold, Loaded
 from novacode.sessions.lines import FORMAT
 from novacode.sessions.record import Record, is_kept
 from novacode.values.events import ApprovalAsked, ApprovalClosed, RunEnded, Stamped
+from novacode.values.ids import CallId
 from novacode.values.serial import VERSION, dump_stamped
 
 __all__ = ["Trial", "carry_out", "folded"]
@@ -121,49 +122,57 @@ def carry_out(scenario: Scenario, point: Point) -> Trial:
     return trial
 
 
-def _acts(trial: Trial, outside: trio.CancelScope) -> dict[int, Callable[[], None]]:
+def _acts(trial: Trial, outside: trio.CancelScope) -> dict[int, Callable[[], object]]:
     step = trial.point.step
     if step is None:
         return {}
-    acts: dict[int, Callable[[], None]] = {step: functools.partial(_strike, trial, outside)}
+    acts: dict[int, Callable[[], object]] = {step: functools.partial(_strike, trial, outside)}
     if trial.point.how is How.BOTH:
         acts[step + _BETWEEN] = functools.partial(_strike_run, trial)
     return acts
 
 
 def _strike(trial: Trial, outside: trio.CancelScope) -> None:
+    """Do to the run what the point says, where there is something left that it can be done to."""
     if trial.first_is_over:
         return
-    stage, how = trial.stage, trial.point.how
-    trial.struck = True
-    trial.over_when_struck = "run ended" in stage.log
-    trial.struck_at = trio.current_time()
-    if how in (How.CALL, How.BOTH):
-        trial.struck_call = _chosen(trial)
-    trial.phase = phase_of(stage, trial.struck_call)
+    how = trial.point.how
+    chosen = _chosen(trial) if how in (How.CALL, How.BOTH) else ""
+    phase = phase_of(trial.stage, chosen)
     match how:
         case How.CALL | How.BOTH:
-            if trial.struck_call and stage.agent.active is not None:
-                stage.log.append(f"strike {trial.struck_call}")
-                stage.agent.active.stop_call(trial.struck_call)  # type: ignore[arg-type]
+            hit = _strike_call(trial, chosen)
         case How.RUN:
-            _strike_run(trial)
+            hit = _strike_run(trial)
         case How.OUTSIDE | How.CRASH:
-            trial.struck_run = True
-            trial.crashed_at = len(stage.events) if how is How.CRASH else None
-            stage.log.append("strike")
+            trial.crashed_at = len(trial.events) if how is How.CRASH else None
+            hit = _note_strike(trial)
             outside.cancel()
+        case _:
+            assert_never(how)
+    if hit:
+        trial.struck, trial.struck_at, trial.phase, trial.struck_call = True, trio.current_time(), phase, chosen
 
 
-def _strike_run(trial: Trial) -> None:
-    if trial.first_is_over:
-        return
-    if trial.stage.agent.active is None:
-        return  # there is no run yet that could be stopped
+def _strike_call(trial: Trial, call_id: str) -> bool:
+    active = trial.stage.agent.active
+    if active is None or not call_id:
+        return False
+    trial.log.append(f"strike {call_id}")
+    return active.stop_call(CallId(call_id))
+
+
+def _strike_run(trial: Trial) -> bool:
+    return not trial.first_is_over and trial.stage.agent.active is not None and _note_strike(trial, cancel=True)
+
+
+def _note_strike(trial: Trial, *, cancel: bool = False) -> bool:
     trial.struck_run = True
     trial.over_when_struck = "run ended" in trial.log
-    trial.stage.log.append("strike")
-    trial.stage.agent.cancel("the lab")
+    trial.log.append("strike")
+    if cancel:
+        trial.stage.agent.cancel("the lab")
+    return True
 
 
 def _chosen(trial: Trial) -> str:

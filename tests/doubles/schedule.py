@@ -1,31 +1,13 @@
-"""Running trio reproducibly, and stopping it at a chosen scheduling step.
-
-Touches trio's private switch for deterministic scheduling; `test_engine_attack.py` has a canary that fails loudly if
-trio renames it.
-"""
+"""Running trio reproducibly, by the lab's own means."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import trio
-import trio.testing
-from trio._core import _run
+from novacode.lab.schedule import Schedule, run_scheduled
 
 __all__ = ["run_seeded"]
-
-
-class _AtStep(trio.abc.Instrument):
-    def __init__(self, step: int | None, act: Callable[[], None]) -> None:
-        self.count = 0
-        self._step = step
-        self._act = act
-
-    def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        self.count += 1
-        if self.count == self._step:
-            self._act()
 
 
 def run_seeded(
@@ -38,12 +20,4 @@ def run_seeded(
 
     Returns how many steps there were.
     """
-    before = _run._ALLOW_DETERMINISTIC_SCHEDULING
-    _run._ALLOW_DETERMINISTIC_SCHEDULING = True
-    _run._r.seed(seed)
-    at_step = _AtStep(step, act)
-    try:
-        trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0), instruments=[at_step])
-    finally:
-        _run._ALLOW_DETERMINISTIC_SCHEDULING = before
-    return at_step.count
+    return run_scheduled(main, Schedule(seed=seed), {} if step is None else {step: act}).steps

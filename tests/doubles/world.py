@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import attrs
 import trio
-from doubles.fake_model import FakeModel
+from doubles.fake_model import FakeModel, call, end, say
 
 from novacode import grace
 from novacode.authority.approvals import Answer
@@ -31,9 +31,9 @@ from novacode.tools.base import Claims, Effects, Permit, SeenFiles, ToolContext,
 from novacode.tools.toolset import Toolset
 from novacode.values.events import ApprovalAsked, Notice, Reaped, RunEnded, Stamped
 from novacode.values.history import History
-from novacode.values.ids import IdSource, SessionId
+from novacode.values.ids import CallId, IdSource, SessionId
 from novacode.values.parts import JSON, ToolCall
-from novacode.values.request import ModelRequest
+from novacode.values.request import ModelRequest, StopReason
 from novacode.workspace.base import Command, Exit, NoSnapshots
 from novacode.workspace.paths import Workspace
 
@@ -58,9 +58,12 @@ class WorkArgs:
 class Work:
     """A tool that takes time, cleans up, fails on demand, and writes down when it was entered and left."""
 
-    def __init__(self, name: str, log: list[str], limit: float | None = None) -> None:
+    def __init__(
+        self, name: str, log: list[str], limit: float | None = None, ran: dict[CallId, ToolCall] | None = None
+    ) -> None:
         self.spec = ToolSpec(name, f"{name}: does some work", WorkArgs)
         self.alive: set[str] = set()
+        self._ran = {} if ran is None else ran
         self._log = log
         self._limit = limit
 
@@ -76,11 +79,14 @@ class Work:
     async def run(self, permit: Permit[WorkArgs], ctx: ToolContext) -> ToolOutput:
         args, name = permit.args, f"{permit.call.name} {permit.call.id}"
         self._log.append(f"begin {permit.call.id}")
+        self._ran[permit.call.id] = permit.call
         self.alive.add(name)
         try:
             if args.prints:
                 ctx.output(args.prints.encode())
-            return await self._work(args)
+            output = await self._work(args)
+            self._log.append(f"done {permit.call.id}")
+            return output
         finally:
             with grace.cleanup(30):
                 await trio.sleep(args.cleanup)
@@ -197,7 +203,13 @@ class SnapshotLog(NoSnapshots):
 
 
 class World:
-    """An agent on doubles. `log` is what happened in order, `events` what was said about it."""
+    """An agent on doubles. `log` is what happened in order, `events` what was said about it.
+
+    It is a `novacode.lab.stage.Stage`, so that the lab can attack it.
+    """
+
+    prompt = "go"
+    written = cleaning = ()  # nothing is written here, and nothing tells its clean-up from its work
 
     def __init__(
         self,
@@ -214,9 +226,11 @@ class World:
         self.log: list[str] = []
         self.events: list[Stamped] = []
         self._answering: Callable[[Stamped], None] | None = None
+        self._limits = limits or Limits()
         self.model = FakeModel(replies, self.log)
         names = ("work", "asks", "denied", "slow", "off")
-        self.tools = [Work(name, self.log, timeout) for name in names]
+        self.ran: dict[CallId, ToolCall] = {}
+        self.tools = [Work(name, self.log, timeout, self.ran) for name in names]
         self.permissions: Any = Rules()
         made = Services(
             model=self.model,
@@ -260,6 +274,41 @@ class World:
 
         self._answering = on
         self.bus.subscribe(on)
+
+    async def person(self) -> None:
+        """Do nothing: questions are answered where they are asked, if at all."""
+        await trio.sleep_forever()
+
+    def next_act(self, *, asking: bool) -> str:
+        """Have the model say that all is fine, after one call that asks where that is wanted."""
+        self.unsubscribe_answers()
+        asks = [[call("next", "asks", 1), end(StopReason.TOOL_USE)]] if asking else []
+        self.model.replies = [*asks, [say("fine"), end()]]
+        self.agent.options = attrs.evolve(self.agent.options, limits=Limits())
+        return "again"
+
+    @property
+    def noted(self) -> Sequence[str]:
+        """Which steps around a call are in the log: those of seams that keep it."""
+        services = self.agent.services
+        hooks = ("pre", "post") if hasattr(services.hooks, "_log") else ()
+        return (*hooks, *(("take", "record") if hasattr(services.snapshots, "_log") else ()))
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the first run."""
+        return self._limits
+
+    @property
+    def requests(self) -> list[ModelRequest]:
+        """What the model was asked; asking once more for a lost response is not another request."""
+        asked = self.model.requests
+        return [request for at, request in enumerate(asked) if at == 0 or asked[at - 1] is not request]
+
+    @property
+    def streams(self) -> int:
+        """How many of its responses are open."""
+        return self.model.open
 
     def unsubscribe_answers(self) -> None:
         """Answer no more."""

@@ -11,8 +11,6 @@ from typing import Any
 
 import attrs
 import pytest
-from doubles import attack
-from doubles.attack import Attack, perform
 from doubles.fake_model import Break, Pause, broken, call, end, say
 from doubles.records import DONE, Hook
 from doubles.schedule import run_seeded
@@ -22,6 +20,10 @@ from hypothesis import strategies as st
 
 from novacode.engine.gate import Overlap, conflict
 from novacode.engine.limits import Limits
+from novacode.lab.invariants import judge
+from novacode.lab.point import How, Point
+from novacode.lab.scenario import python_scenario
+from novacode.lab.trial import carry_out
 from novacode.values.events import CallReady, RunEnded
 from novacode.values.request import StopReason
 
@@ -138,20 +140,15 @@ def _attack(scenario: Any, seed: int, where: float, how: str) -> None:
         worlds.append(make())
         return worlds[-1]
 
-    attack.SCENARIOS["random"] = noted
-    try:
-        steps = attack._measure("random", seed)
-        step = 1 + int(where * (steps - 1)) if how else None
-        broken_rules = perform(Attack("random", seed, step, how or "run"))
-        # Which of them may overlap depends on the setting and the hook; it is judged here by what really ran.
-        broken_rules = [broken for broken in broken_rules if "and both write" not in broken]
-        assert broken_rules + overlaps(worlds[-1]) == []
-    finally:
-        del attack.SCENARIOS["random"]
+    made = python_scenario("random", noted)
+    steps = carry_out(made, Point("random", seed)).steps
+    step = 1 + int(where * (steps - 1)) if how else None
+    trial = carry_out(made, Point("random", seed, how=How(how or "run"), step=step))
+    assert [*judge(trial), *overlaps(worlds[-1])] == []
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(_scenarios, _seeds, st.floats(0, 1), st.sampled_from(["", "run", "outside", "call"]))
+@given(_scenarios, _seeds, st.floats(0, 1), st.sampled_from(["", *How]))
 def test_any_turn_under_any_schedule_stopped_anywhere(scenario: Any, seed: int, where: float, how: str) -> None:
     _attack(scenario, seed, where, how)
 
@@ -159,7 +156,7 @@ def test_any_turn_under_any_schedule_stopped_anywhere(scenario: Any, seed: int, 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(_scenarios, _seeds, st.floats(0, 1), st.sampled_from(["", "run", "outside", "call"]))
+@given(_scenarios, _seeds, st.floats(0, 1), st.sampled_from(["", *How]))
 def test_many_turns_under_any_schedule_stopped_anywhere(scenario: Any, seed: int, where: float, how: str) -> None:
     _attack(scenario, seed, where, how)
 
