@@ -126,7 +126,9 @@ class NoProcesses:
 
     reaped = Reaped()
 
-    async def run(self, command: Command, output: Callable[[bytes], None]) -> Exit:
+    async def run(
+        self, command: Command, output: Callable[[bytes], None], errors: Callable[[bytes], None] | None = None
+    ) -> Exit:
         """Refuse."""
         raise AssertionError(f"{command.argv} was started")
 
