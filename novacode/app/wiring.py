@@ -114,6 +114,11 @@ class App:
         """Where the session works; for one that is played from a tape, where it worked."""
         return self._taping.folder or self.setup.cwd
 
+    @property
+    def unreal(self) -> bool:
+        """Whether nothing real is run, so that calls take what a script or a tape says."""
+        return self.setup.simulate or self._taping.everything
+
     def leftovers(self) -> tuple[str, ...]:
         """Return, for people, what is left on the tape that was played."""
         return self._taping.leftovers()
@@ -263,9 +268,8 @@ def _taping(setup: Setup, choice: Choice, spill: Path, clock: Callable[[], float
         return NoTape()
     from novacode.app.taping import taping_of  # hardly any run has a tape
 
-    hide = _secrets(setup).text
-    around = Surroundings(choice, setup.cwd, spill, clock(), setup.seed, setup.somebody, hide)
-    return taping_of(setup.record, setup.replay, around)
+    own = (clock(), setup.seed, setup.somebody, _secrets(setup).text)
+    return taping_of(setup.record, setup.replay, Surroundings(choice, setup.cwd, spill, *own))
 
 
 def _world(setup: Setup, choice: Choice, *, unreal: bool) -> tuple[Toolset, Processes | None]:

@@ -25,11 +25,15 @@ _HOOKS = {"PreToolUse": _PHASES[Phase.AUTHORISING], "Notification": _ASKING}
 
 
 class EventsJson:
-    """A sink that writes lines. `write` gets each line whole, as bytes with its line end."""
+    """A sink that writes lines. `write` gets each line whole, as bytes with its line end.
 
-    def __init__(self, write: Callable[[bytes], None], *, canonical: bool = False) -> None:
+    `timed` is whether calls take a time that is the same in every run. Else it is left out of the canonical form: what
+    a real process takes falls before or after the next thing a scripted model says.
+    """
+
+    def __init__(self, write: Callable[[bytes], None], *, canonical: bool = False, timed: bool = True) -> None:
         self._write = write
-        self._canonical = _Canonical() if canonical else None
+        self._canonical = _Canonical(timed) if canonical else None
 
     def __call__(self, stamped: Stamped) -> None:
         """Take an event; the sink to subscribe."""
@@ -43,7 +47,8 @@ class EventsJson:
 class _Canonical:
     """Holds what calls do until their turn is committed, and gives it out in call order."""
 
-    def __init__(self) -> None:
+    def __init__(self, timed: bool) -> None:
+        self._timed = timed
         self._seq: int | None = None
         self._at = 0.0
         self._order: list[CallId] = []
@@ -77,7 +82,7 @@ class _Canonical:
         known = [call_id for call_id in self._order if call_id in self._held]
         for call_id in (*known, *sorted(self._held.keys() - set(known))):
             for stamped in _in_order(self._held[call_id]):
-                yield self._numbered(stamped)
+                yield self._numbered(stamped if self._timed else _unclocked(stamped))
         for stamped in sorted(self._notices, key=_words):
             yield self._numbered(stamped)
         self._order.clear()
@@ -126,6 +131,13 @@ def _joined(output: list[Stamped]) -> Stamped:
 def _untimed(ran: events.HookRan) -> events.HookRan:
     """Take the time away: a hook is a real process, and runs on no script's clock."""
     return attrs.evolve(ran, seconds=0.0)
+
+
+def _unclocked(stamped: Stamped) -> Stamped:
+    """Take the time away that the tool of a call ran."""
+    if isinstance(stamped.event, events.CallSettled):
+        return attrs.evolve(stamped, event=attrs.evolve(stamped.event, seconds=0.0))
+    return stamped
 
 
 def _owner(event: RunEvent) -> CallId | None:

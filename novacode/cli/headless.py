@@ -70,7 +70,7 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
         app.setup.settings.mode.value,
     )
     outcome: RunEnded | NovaError
-    sinks = output.sinks(init, canonical=app.deterministic)
+    sinks = output.sinks(init, canonical=app.deterministic, timed=app.unreal)
     async with faces(app, output.stdout, sinks, quiet=wish.opening.quiet, verbose=wish.opening.verbose) as shown:
         try:
             outcome = await app.agent.run(wish.prompt)

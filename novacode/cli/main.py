@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "models": ("novacode.cli.models_cmd", "List providers, keys and prices."),
     "permissions": ("novacode.cli.permissions_cmd", "Explain which rule decides about a call."),
     "hooks": ("novacode.cli.hooks_cmd", "List hooks, and try them on a sample."),
+    "tape": ("novacode.cli.tape_cmd", "Show, trim, merge, check recorded sessions."),
     "decode": ("novacode.cli.decode_cmd", "Show a recorded reply as events."),
     "rewind": ("novacode.cli.rewind_cmd", "Put files back to before a call, a turn or a run."),
 }

@@ -37,13 +37,16 @@ class Output:
     watch: ResultWatch = attrs.field(factory=ResultWatch)
     already_shown: bool = False
 
-    def sinks(self, init: Init, *, canonical: bool) -> tuple[Sink, ...]:
-        """Return what to subscribe. `canonical` gives events the order that does not depend on the scheduler."""
+    def sinks(self, init: Init, *, canonical: bool, timed: bool = True) -> tuple[Sink, ...]:
+        """Return what to subscribe. `canonical` gives events the order that does not depend on the scheduler.
+
+        `timed` is whether what calls take is the same in every run, too.
+        """
         match self.format:
             case "stream-json":
                 return (self.watch, StreamJson(self.stdout.write, init, include_partial=self.include_partial))
             case "events":
-                return (self.watch, EventsJson(self.stdout.write, canonical=canonical))
+                return (self.watch, EventsJson(self.stdout.write, canonical=canonical, timed=timed))
             case "text" | "json":
                 return (self.watch,)
 

@@ -18,7 +18,18 @@ from novacode.errors import (
     SettingsError,
     UsageError,
 )
-from novacode.values.events import ApprovalAsked, CallReady, CallSettled, Reaped, RunBegan, RunEnded, RunStatus, Stamped
+from novacode.values.events import (
+    ApprovalAsked,
+    CallReady,
+    CallSettled,
+    Level,
+    Notice,
+    Reaped,
+    RunBegan,
+    RunEnded,
+    RunStatus,
+    Stamped,
+)
 from novacode.values.failure import Failure, FailureKind
 from novacode.values.ids import CallId
 from novacode.values.parts import JSON, ToolCall
@@ -54,6 +65,7 @@ class ResultWatch:
     run_id: str = ""
     end: RunEnded | None = None
     denials: list[Mapping[str, JSON]] = attrs.field(factory=list)
+    warned: str = ""
     _calls: dict[CallId, ToolCall] = attrs.field(factory=dict)
 
     def __call__(self, stamped: Stamped) -> None:
@@ -77,6 +89,8 @@ class ResultWatch:
                             "reason": result.text,
                         }
                     )
+            case Notice(level=Level.WARNING, text=text):
+                self.warned = text  # the last one before the end of a run says why it ended
             case RunEnded() as ended:
                 # A run whose prompt a hook refuses ends without having begun.
                 self.end, self.ended_at, self.run_id = ended, stamped.at, stamped.run_id
@@ -110,6 +124,8 @@ def build_result(ended: RunEnded, watch: ResultWatch, session_id: str) -> dict[s
     }
     if ended.failure is not None:
         result["error"] = _failure_object(ended.failure)
+    elif ended.reason == "replay_mismatch":
+        result["error"] = {"kind": ReplayMismatch.__name__, "message": watch.warned}
     return result
 
 

@@ -217,7 +217,7 @@ def read_tape(path: Path) -> Tape:
     except OSError as error:
         raise InputError(f"the tape {path} cannot be read: {error.strerror or error}") from None
     first, *rest = raw.split(b"\n")
-    lines = []
+    header, lines = _header(str(path), first), []
     for number, line in enumerate(rest, start=2):
         if not line.strip():
             continue
@@ -228,7 +228,7 @@ def read_tape(path: Path) -> Tape:
             if torn:
                 break
             raise InputError(f"{path}, line {number}: {wrong}") from None
-    return Tape(str(path), _header(str(path), first), tuple(lines))
+    return Tape(str(path), header, tuple(lines))
 
 
 def _parsed(number: int, line: bytes) -> TapeLine:
