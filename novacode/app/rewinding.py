@@ -143,7 +143,7 @@ async def rewind(chosen: Sequence[Item], given: Prospect, store: Store, home: Pa
     Not ended by a cancellation half way. Raises `SessionError` where another process is using the session, or what is
     there now cannot be kept first; then nothing was touched.
     """
-    session = store.open(given.story.path.stem)
+    session = store.open_file(given.story.path)
     try:
         report = await trio.to_thread.run_sync(_restored, chosen, given, history_folder(home, given.story.cwd))
         if report.done:

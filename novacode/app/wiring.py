@@ -183,7 +183,7 @@ def _session(setup: Setup, *, deterministic: bool) -> Session:
     store = Store(setup.home, clock, secrets=_secrets(setup))
     wanted = wish.wanted or (store.latest(setup.cwd) if wish.latest else None)
     if wanted:
-        return store.fork(wanted, setup.cwd) if wish.fork else store.open(wanted)
+        return store.fork(wanted, setup.cwd) if wish.fork else store.open(wanted, setup.cwd)
     if not wish.keep:
         return memory_session(_DETERMINISTIC_ID if deterministic else SessionId("s-unkept"))
     return store.replace(_DETERMINISTIC_ID, setup.cwd) if deterministic else store.create(setup.cwd)

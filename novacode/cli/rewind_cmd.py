@@ -54,11 +54,12 @@ async def _rewind(given: dict[str, Any]) -> int:
     home = home_folder(environment())
     clock = WallClock()
     store = Store(home, clock)
-    wanted = given["session"] or store.latest((given["cwd"] or Path.cwd()).absolute())
+    folder = (given["cwd"] or Path.cwd()).absolute()
+    wanted = given["session"] or store.latest(folder)
     if not wanted:
         raise InputError("there is no session of this folder; `novacode rewind --session ID` takes another one")
     to = To(given["run"], given["to_turn"], given["to_call"], given["undo"])
-    found = await trio.to_thread.run_sync(lambda: prospect(read_story(store.find(wanted)), home, to))
+    found = await trio.to_thread.run_sync(lambda: prospect(read_story(store.find(wanted, folder)), home, to))
     chosen = [item for item in found.items if _is_chosen(item, force=given["force"])]
     if not given["as_json"]:
         click.echo(_preview(found, force=given["force"]))

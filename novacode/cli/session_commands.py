@@ -45,7 +45,7 @@ def show_command(session: str, full: bool) -> None:
     """Show what was said and done. Only reads, also while the session is in use."""
     from novacode.cli.session_text import plain_text
 
-    loaded = load(_store().find(session), whole=True)
+    loaded = load(_store().find(session, Path.cwd()), whole=True)
     _tell(loaded.notices)
     click.echo(plain_text(loaded, full=full), nl=False)
 
@@ -58,7 +58,7 @@ def export_command(session: str, format_: str, output: Path | None) -> None:
     """Write a session as Markdown, as an HTML page, or as messages of the Anthropic or OpenAI service."""
     from novacode.cli.session_export import export
 
-    loaded = load(_store().find(session), whole=True)
+    loaded = load(_store().find(session, Path.cwd()), whole=True)
     _tell(loaded.notices)
     _put(export(loaded, format_), output)
 
@@ -114,9 +114,9 @@ def repair_command(what: str, output: Path | None) -> int:
 def fork_command(session: str, cwd: Path | None) -> None:
     """Copy a session, and print the id of the copy. The other one is only read."""
     store = _store()
-    header = load(store.find(session)).header
+    header = load(store.find(session, Path.cwd())).header
     own = Path(header.cwd) if header and header.cwd and Path(header.cwd).is_dir() else Path.cwd()
-    made = store.fork(session, cwd or own)
+    made = store.fork(session, cwd or own, near=Path.cwd())
     made.close()
     if made.path is None:
         raise InputError(made.notices[-1])
@@ -134,7 +134,7 @@ def timeline_command(session: str, number: int | None, html: Path | None) -> Non
     from novacode.cli.timeline_text import draw
     from novacode.sessions.timeline import timelines
 
-    path = _store().find(session)
+    path = _store().find(session, Path.cwd())
     found = timelines(events_of(path))
     if not found:
         raise InputError(f"{path} holds no run")
@@ -153,7 +153,7 @@ def _path(store: Store, what: str) -> Path:
         return given
     if given.name != what or given.suffix:
         raise InputError(f"{what} is not a file")
-    return store.find(what)
+    return store.find(what, Path.cwd())
 
 
 def _is_session(path: Path) -> bool:

@@ -100,9 +100,9 @@ class Store:
         except OSError as error:
             return memory_session(chosen, self._not_kept(error))
 
-    def open(self, wanted: str) -> Session:
-        """Go on with the session whose id is `wanted`, or begins with it where only one does; see `open_file`."""
-        return self.open_file(self.find(wanted))
+    def open(self, wanted: str, near: Path | None = None) -> Session:
+        """Go on with the session whose id is `wanted`, or begins with it; see `find` and `open_file`."""
+        return self.open_file(self.find(wanted, near))
 
     def open_file(self, path: Path) -> Session:
         """Go on with the session at `path`.
@@ -135,12 +135,12 @@ class Store:
         notices = (journal.mended, *loaded.notices) if journal.mended else loaded.notices
         return Session(_id_of(path, loaded), journal, loaded, path, notices)
 
-    def fork(self, wanted: str, cwd: Path) -> Session:
-        """Begin a session in `cwd` that starts as a copy of the session `wanted`; that one is only read.
+    def fork(self, wanted: str, cwd: Path, near: Path | None = None) -> Session:
+        """Begin a session in `cwd` that starts as a copy of the session `wanted` (see `find`); that one is only read.
 
         The copy is of whole lines, so it is right also while another process is writing the original.
         """
-        source = self.find(wanted)
+        source = self.find(wanted, near or cwd)
         loaded = load(source)
         made = self.create(cwd)
         if not isinstance(made.journal, Journal):
@@ -156,16 +156,24 @@ class Store:
             raise
         return attrs.evolve(made, loaded=copied, notices=loaded.notices)
 
-    def find(self, wanted: str) -> Path:
-        """Return the file of the session `wanted` (an id, or the beginning of one). Raises `SessionError`."""
+    def find(self, wanted: str, near: Path | None = None) -> Path:
+        """Return the file of the session `wanted` (an id, or the beginning of one). Raises `SessionError`.
+
+        Where several fit, as with the fixed id of scripted runs, the one of the folder `near` is meant.
+        """
         if not _ID.fullmatch(wanted):
             raise SessionError(f"{wanted!r} is not a session id; `novacode sessions list` shows those there are")
         found = sorted(path for path in self._files() if stem(path).startswith(wanted))
         exact = [path for path in found if stem(path) == wanted]
-        if len(exact or found) == 1:
-            return Path((exact or found)[0])
+        fitting = exact or found
+        if len(fitting) > 1 and near is not None:
+            fitting = [path for path in fitting if Path(path).parent.name == project_key(near)] or fitting
+        if len(fitting) == 1:
+            return Path(fitting[0])
         if not found:
             raise SessionError(f"there is no session {wanted!r}; `novacode sessions list` shows those there are")
+        if len(set(map(stem, fitting))) == 1:
+            raise SessionError(f"{wanted!r} means {len(fitting)} sessions, none of them of this folder: go to its folder")
         raise SessionError(f"{wanted!r} could be any of {', '.join(map(stem, found[:5]))}: write more of it")
 
     def latest(self, cwd: Path) -> SessionId | None:

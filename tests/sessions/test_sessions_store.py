@@ -15,7 +15,7 @@ from novacode.sessions.record import read_lines
 from novacode.sessions.store import Store, project_key, session_id
 from novacode.values import serial
 from novacode.values.events import ApprovalAsked, ApprovalClosed, RunEnded, RunStatus
-from novacode.values.ids import ApprovalId, CallId
+from novacode.values.ids import ApprovalId, CallId, SessionId
 from novacode.values.request import Usage
 from novacode.values.results import Outcome
 
@@ -159,6 +159,22 @@ def test_an_ambiguous_beginning_is_refused(store, work):
     store.create(work).close()
     with pytest.raises(SessionError, match="could be any of s-20260921-141320-000001, s-20260921-141320-000002"):
         store.open("s-")
+
+
+def test_of_sessions_with_one_id_the_one_of_this_folder_is_meant(store, work, tmp_path):
+    """Scripted runs have a fixed id in every folder; `-c` after two of them could not tell which was meant."""
+    other = tmp_path / "other"
+    other.mkdir()
+    made = {folder: store.replace(SessionId("s-fixed"), folder) for folder in (work, other)}
+    for session in made.values():
+        session.close()
+    assert {folder: store.find("s-fixed", folder) for folder in made} == {folder: made[folder].path for folder in made}
+    assert store.find("s-fi", work) == made[work].path
+    opened = store.open("s-fixed", other)
+    opened.close()
+    assert opened.path == made[other].path
+    with pytest.raises(SessionError, match="'s-fixed' means 2 sessions, none of them of this folder"):
+        store.find("s-fixed", tmp_path)
 
 
 def test_a_home_that_cannot_be_written_is_no_failure(tmp_path, work):
