@@ -161,6 +161,14 @@ class Journal:
             self._write(b"\n")
             self.mended = "its last record had no line end; it has one now"
             return
+        if isinstance(
+            load_line(tail[:-1]), dict
+        ):  # half a record is never a whole one and a byte: that was its line end
+            os.ftruncate(self._fd, self._size - 1)
+            self._size -= 1
+            self._write(b"\n")
+            self.mended = "the line end of its last record was damaged; it is mended"
+            return
         if tail_start == 0 and not f'{{"format":"{FORMAT}"'.startswith(tail[:20].decode("utf-8", "replace")):
             raise SessionError(f"{self.path} is not a NovaCode session. Nothing was changed.")
         os.ftruncate(self._fd, tail_start)
