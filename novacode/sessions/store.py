@@ -173,7 +173,9 @@ class Store:
         if not found:
             raise SessionError(f"there is no session {wanted!r}; `novacode sessions list` shows those there are")
         if len(set(map(stem, fitting))) == 1:
-            raise SessionError(f"{wanted!r} means {len(fitting)} sessions, none of them of this folder: go to its folder")
+            raise SessionError(
+                f"{wanted!r} means {len(fitting)} sessions, none of them of this folder: go to its folder"
+            )
         raise SessionError(f"{wanted!r} could be any of {', '.join(map(stem, found[:5]))}: write more of it")
 
     def latest(self, cwd: Path) -> SessionId | None:
