@@ -46,15 +46,16 @@ DONE_SO_FAR: Counter[str] = Counter()
 
 _calls = st.lists(
     st.tuples(
-        st.sampled_from(["work", "asks", "asks", "denied", "nothing"]),
+        st.sampled_from(["asks", "asks", "asks", "work", "denied", "nothing"]),
         st.sampled_from([0, 1, 3]),
         st.sampled_from([0, 2]),
         st.sampled_from([[], ["x"], ["y"]]),
         st.sampled_from(["", "", "tool", "swallow", "cleanup"]),
     ),
-    max_size=3,
+    min_size=1,
+    max_size=4,
 )
-_turns = st.lists(st.tuples(_calls, st.sampled_from([0, 0, 1, 2])), min_size=1, max_size=2)
+_turns = st.lists(st.tuples(_calls, st.sampled_from([0, 0, 1, 2])), min_size=1, max_size=4)
 
 
 class Process:
@@ -143,6 +144,7 @@ class Session(RuleBasedStateMachine):
         self.closed: list[tuple[str, str]] = []  # run and approval of every question that is not open any more
         self.calls = 0
         self.began: Counter[str] = Counter()
+        self.lived = False  # whether anything has happened since the last resume
 
     def teardown(self) -> None:
         self.loop.do(lambda: self.world.agent.cancel("the test is over"))
@@ -179,6 +181,7 @@ class Session(RuleBasedStateMachine):
         self.world.model.replies = [*(self._reply(*turn) for turn in turns), DONE]
         self.loop.do(lambda: self.loop.nursery.start_soon(self.world.agent.run, "go"))
         assert self.world.agent.active is not None or self.world.of(RunEnded)
+        self.lived = True
         DONE_SO_FAR["runs"] += 1
 
     def _reply(self, calls: list[Any], pause: float) -> list[Any]:
@@ -188,6 +191,12 @@ class Session(RuleBasedStateMachine):
             arguments = {"takes": takes, "cleanup": cleanup, "writes": writes, "fails": fails}
             said += [call(f"c{self.calls}", name, index, **arguments), Pause(pause)]
         return [*said, TOOL_USE]
+
+    @precondition(lambda self: self.questions)
+    @rule(which=st.integers(0, 9))
+    def allow(self, which: int) -> None:
+        """The most usual of all answers."""
+        self.answer(True, which)
 
     @precondition(lambda self: self.questions)
     @rule(allowed=st.booleans(), which=st.integers(0, 9))
@@ -234,6 +243,7 @@ class Session(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.loop.wait(seconds)
 
+    @precondition(lambda self: self.lived)
     @rule(repeated=st.booleans())
     def die_and_resume(self, repeated: bool) -> None:
         """The process is gone in the middle of whatever it did; what it wrote is all that is left."""
@@ -246,6 +256,7 @@ class Session(RuleBasedStateMachine):
         for _ in range(1 + repeated):  # mending what was mended changes nothing
             self.process = self.loop.do(lambda: Process(self.lines))
         assert not folded(self.lines).repair
+        self.lived = False
         DONE_SO_FAR["resumes"] += 1
 
     # --- the three checks, and that nothing is lost ---
@@ -329,6 +340,6 @@ def test_the_three_checks_hold_after_every_step() -> None:
 @pytest.mark.timeout(1_800)
 def test_a_thousand_approvals_cancellations_and_resumes() -> None:
     """The same until there were more than a thousand of them together, and some hundreds of each."""
-    taken = _play(examples=150, steps=60)
+    taken = _play(examples=250, steps=60)
     assert taken["approvals"] + taken["cancellations"] + taken["resumes"] >= 1_000
     assert min(taken["approvals"], taken["cancellations"], taken["resumes"]) >= 200
