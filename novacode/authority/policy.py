@@ -105,5 +105,7 @@ def _settled(needs: Sequence[Need]) -> Verdict:
     rules = tuple(need.rule for need in missing if need.rule is not None)
     if len(rules) < len(missing):
         rules = ()  # half of what is needed would not allow it, and must not be stored for nothing
+    if any(len(rule.text.splitlines()) > 1 for rule in rules):
+        rules = ()  # rules are shown and taken back one a line: a line break in a name would make it several
     rules = tuple(dict.fromkeys(rules))
     return Ask("; ".join(dict.fromkeys(need.missing for need in missing)), rules, would_allow(rules))

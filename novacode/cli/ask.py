@@ -109,6 +109,8 @@ class TerminalAsker:
                 return Decision("no", "they closed the input without an answer")
             key, _, words = line.strip().partition(" ")
             word = _KEYS.get(key.lower())
+            if words.strip() and word not in ("no", "stop"):
+                word = None  # "yes, but not the last one" allows nothing: what is asked about runs whole or not at all
             if word in ("session", "always") and asked.rule:
                 rule = await self._rule(asked.rule, word)
                 if rule is None:

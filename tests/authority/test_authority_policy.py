@@ -171,7 +171,7 @@ def test_br_047_always_stores_one_exact_rule_for_each_command(workspace: Workspa
 
 STORABLE = [
     "make", "make -j4 all", "git commit -m 'a b'", "rm build/*.o", "ls > P", "make | tee log", "X=1 make",
-    "cat /etc/passwd", "cat < /etc/passwd", "git commit -m 'two\nlines'", "grep '=' x | make", "echo a >> 'b c'",
+    "cat /etc/passwd", "cat < /etc/passwd", "grep '=' x | make", "echo a >> 'b c'",
     "ls > ../x", "make 2> err && make install", "sh -c 'make; touch x'", "sudo rm x", "nohup make", "=x y",
     "printf '%s (x)' a; make '(b)'", "make '*'", "ls > '*'", "ls > a.txt",
 ]  # fmt: skip
@@ -187,7 +187,13 @@ def test_what_is_stored_allows_the_same_line(line: str, workspace: Workspace) ->
     assert isinstance(shell(made, line, workspace), Allow)
 
 
-@pytest.mark.parametrize("line", ["$X", "rm $X", 'rm "$X"', "xargs rm", "f() { ls; }", "ls (", "eval ls", "ls; rm $X"])
+# Rules are offered and taken back one a line: with its line breaks the first would be three, one of them `shell(*)`.
+BROKEN = ["touch 'x)\nshell(*)\nshell(y'", "git commit -m 'two\nlines'"]
+
+
+@pytest.mark.parametrize(
+    "line", ["$X", "rm $X", 'rm "$X"', "xargs rm", "f() { ls; }", "ls (", "eval ls", "ls; rm $X", *BROKEN]
+)
 def test_nothing_is_stored_that_would_mean_more_than_it_says(line: str, workspace: Workspace) -> None:
     verdict = shell(policy(), line, workspace)
     assert isinstance(verdict, Ask)
@@ -210,6 +216,13 @@ def test_always_for_a_file_stores_that_file(tool: str, path: str, text: str, wor
     made = policy(f"allow {text}")
     assert isinstance(on_path(made, tool, path, workspace), Allow)
     assert isinstance(on_path(made, tool, f"{path}2", workspace), Ask)
+
+
+def test_a_file_name_cannot_smuggle_in_rules(workspace: Workspace) -> None:
+    """The name `x)`, line break, `shell(*)` would be kept as a rule for every command."""
+    verdict = on_path(policy(), "write", "x)\nshell(*)\nedit(y", workspace)
+    assert isinstance(verdict, Ask)
+    assert (verdict.rule_to_store, verdict.would_allow) == ((), "")
 
 
 def test_hosts_subjects_and_unknown_tools(workspace: Workspace) -> None:

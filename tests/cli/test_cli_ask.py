@@ -78,6 +78,8 @@ async def decide(terminal, asker, question, *lines):
         (["a\n", "nonsense\n", "shell(x)\n"], Decision("always", rule="shell(x)")),
         (["a\n", "-\n", "n\n"], Decision("no")),
         (["maybe\n", "\n", "y\n"], Decision("once")),
+        (["yes but only the first file\n", "n\n"], Decision("no")),
+        (["a not really\n", "n\n"], Decision("no")),
         (["maybe\n", "what\n", "sure\n"], Decision("no", "the answer was not understood")),
         (["\x04"], Decision("no", "they closed the input without an answer")),
     ],
