@@ -18,7 +18,7 @@ import trio
 from novacode import grace
 from novacode.authority.approvals import NOBODY, Answer, Question
 from novacode.authority.hooks import HookAnswer, HookWord, with_context
-from novacode.authority.policy import Allow, Ask, Deny
+from novacode.authority.policy import Allow, Ask, Deny, Verdict
 from novacode.engine import texts
 from novacode.engine.groups import broke_a_cancellation
 from novacode.engine.kit import Kit
@@ -71,12 +71,14 @@ async def _steps(slot: Slot, kit: Kit) -> ToolResult:
         hooked = await _hooked(slot, call, kit)  # 3
         call = hooked.call
         effects = _effects(call, tool, kit)
-        granted_by = await _permitted(slot, hooked, tool, effects, kit)  # 4
+        verdict = kit.permissions.judge(call, effects, kit.workspace)
+        granted_by = await _permitted(slot, hooked, tool, effects, verdict, kit)  # 4
         permit = Permit(call, _validated(call, tool), granted_by)  # 5
+        slot.to(Phase.QUEUED, tuple(ticket.call_id for ticket in kit.gate.blockers(slot.ticket)))
+        await kit.gate.wait(slot.ticket)
+        _still_allowed(slot, call, effects, verdict, kit)
     except _Refused as no:
         return ToolResult.of(slot.call, no.outcome, no.text)
-    slot.to(Phase.QUEUED, tuple(ticket.call_id for ticket in kit.gate.blockers(slot.ticket)))
-    await kit.gate.wait(slot.ticket)
     for notice in await kit.snapshots.take(call.id, sorted(slot.ticket.claims.writes)):  # 6
         kit.emit(notice)
     # A cancel that came while this task was already on its way must still find the tool not entered.
@@ -134,13 +136,14 @@ def _effects(call: ToolCall, tool: Tool[Any], kit: Kit) -> Effects:
         raise _Refused(Outcome.DENIED, texts.unjudged(error)) from None
 
 
-async def _permitted(slot: Slot, hooked: HookAnswer, tool: Tool[Any], effects: Effects, kit: Kit) -> str:
+async def _permitted(
+    slot: Slot, hooked: HookAnswer, tool: Tool[Any], effects: Effects, verdict: Verdict, kit: Kit
+) -> str:
     """Return who allows the call. A person is only asked for arguments that could run.
 
     A hook may answer where nothing else does. Over a rule that asks it has no more say than over one that denies.
     """
     call, why = hooked.call, hooked.reason or "it gave no reason"
-    verdict = kit.permissions.judge(call, effects, kit.workspace)
     if isinstance(verdict, Deny):
         raise _Refused(Outcome.DENIED, texts.denied(verdict.reason))
     if isinstance(verdict, Allow):
@@ -161,6 +164,17 @@ async def _permitted(slot: Slot, hooked: HookAnswer, tool: Tool[Any], effects: E
         text = texts.denied(answer.words) if nobody else texts.denied(f"refused by {answer.by}", answer.words)
         raise _Refused(Outcome.DENIED, text)
     return answer.by
+
+
+def _still_allowed(slot: Slot, call: ToolCall, effects: Effects, verdict: Verdict, kit: Kit) -> None:
+    """Refuse what has come to touch something else while it waited: an earlier call can put a link into its path."""
+    if kit.tools.claims(call, kit.workspace) != slot.ticket.claims:
+        raise _Refused(Outcome.DENIED, texts.denied("what it names has become another place since it was allowed"))
+    if effects.command is None:
+        return
+    now = kit.permissions.judge(call, effects, kit.workspace)
+    if isinstance(now, Deny) or (isinstance(verdict, Allow) and isinstance(now, Ask)):
+        raise _Refused(Outcome.DENIED, texts.denied(f"it was allowed, but since then {now.reason}"))
 
 
 def _remember(answer: Answer, kit: Kit) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from doubles.os_processes import alive, unique
 from doubles.records import DONE, TOOL_USE, results
 from doubles.world import World
 
+from novacode.authority.commands import analyse
+from novacode.authority.policy import Mode, Policy
+from novacode.authority.rules import Decision, Rule, parse_rule
 from novacode.grace import Grace
 from novacode.sessions.store import Store
 from novacode.tools.builtin import builtin_tools
@@ -69,6 +73,35 @@ async def test_br_107_edits_of_one_file_by_three_names_are_all_in_it(
     lines[19], lines[40], lines[54] = "k20 left\n", "k41 mid\n", "k55 right\n"
     assert (world.root / "n.txt").read_text() == "".join(lines)
     assert (world.root / "link-to-n.txt").is_symlink()
+
+
+async def test_a_path_that_an_earlier_call_leads_elsewhere_is_not_the_one_that_was_allowed(tmp_path: Path) -> None:
+    """Judged when it comes, used when the shell before it is done: in between `d` becomes a link that leads out."""
+    world = Real(
+        tmp_path,
+        [
+            call("a", "shell", 1, command="sleep 0.1; rm -r d; ln -s ../outside d"),
+            call("b", "write", 2, path="d/new", content="x"),
+            call("c", "read", 3, path="d/secret"),
+            call("d", "shell", 4, command="cat d/secret"),
+            TOOL_USE,
+        ],
+    )
+    world.permissions.judge = Policy(Mode.ACCEPT_EDITS, tuple(_rules("sleep", "rm", "ln")), analyse).judge
+    (world.root / "d").mkdir()
+    (world.root / "d" / "secret").write_text("in")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("out")
+    await world.agent.run("go")
+    found = results(world)
+    assert [found[key].outcome for key in "abcd"] == [Outcome.OK, *[Outcome.DENIED] * 3]
+    assert not any(found[key].began or "out" in found[key].text.split() for key in "bcd")
+    assert os.listdir(outside) == ["secret"]
+
+
+def _rules(*names: str) -> list[Rule]:
+    return [parse_rule(f"shell({name}:*)", Decision.ALLOW, "the test") for name in names]
 
 
 @pytest.mark.parametrize("command", ["yes", "yes >&2"])
