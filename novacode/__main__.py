@@ -7,7 +7,12 @@ import sys
 
 from novacode._version import VERSION
 
-__all__ = ["main"]
+__all__ = ["is_run", "main"]
+
+
+def is_run(arguments: list[str]) -> bool:
+    """Whether these run a task: `novacode run …`, or options alone."""
+    return bool(arguments) and (arguments[0] == "run" or arguments[0].startswith("-"))
 
 
 def main() -> None:
@@ -19,10 +24,21 @@ def main() -> None:
     # a tenth of a one-turn task. The command line turns the collector on again when it has imported its command.
     gc.disable()
     # Imported only now: the lines above are what makes `--version` as fast as the bare interpreter.
-    from novacode.cli.main import entry
+    from novacode.cli.early import HERE, Interrupted
 
+    if is_run(sys.argv[1:]):
+        HERE.watch()
     try:
-        raise SystemExit(entry(sys.argv[1:]))
+        from novacode.cli.main import entry
+
+        code = entry(sys.argv[1:])
+    except Interrupted as signalled:
+        from novacode.cli.main import interrupted
+
+        code = interrupted(signalled, sys.argv[1:])
+    try:
+        HERE.hold_back()
+        raise SystemExit(code)
     finally:
         gc.freeze()  # the process ends, and with it its memory: to collect it first took another eighth
 

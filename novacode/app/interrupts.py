@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 import trio
@@ -25,6 +25,7 @@ class Ladder:
     """What to do at each step. All three are synchronous. `first` is told the signal's name.
 
     `each` is told it at every press, before the step: whoever goes on after a stop has to know what was asked for last.
+    `asked` is the first since the last `reset`. `missed` gives the signals that came before somebody listened.
     """
 
     first: Callable[[str], None]
@@ -32,6 +33,8 @@ class Ladder:
     third: Callable[[int], None] = os._exit
     presses: int = 0
     each: Callable[[str], None] = lambda _: None
+    asked: str = ""
+    missed: Callable[[], Sequence[int]] = tuple
 
     async def listen(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Receive signals until cancelled; started once the receiver is in place.
@@ -40,6 +43,8 @@ class Ladder:
         """
         wanted = [one for one in _SIGNALS if one is not signal.SIGHUP or signal.getsignal(one) is not signal.SIG_IGN]
         with trio.open_signal_receiver(*wanted) as received:
+            for number in self.missed():
+                self.press(number)
             task_status.started()
             async for number in received:
                 self.press(number)
@@ -47,6 +52,7 @@ class Ladder:
     def press(self, number: int) -> None:
         """Climb one step for signal `number`."""
         self.presses += 1
+        self.asked = self.asked or signal.Signals(number).name
         self.each(signal.Signals(number).name)
         match self.presses:
             case 1:
@@ -58,7 +64,7 @@ class Ladder:
 
     def reset(self) -> None:
         """Start again from the first step: the run that was stopped is over."""
-        self.presses = 0
+        self.presses, self.asked = 0, ""
 
 
 def exit_code_of(number: int) -> int:

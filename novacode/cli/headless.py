@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 
 import attrs
+import trio
 
+from novacode.app.interrupts import exit_code_of
 from novacode.app.wiring import App, open_app
+from novacode.cli.early import HERE
 from novacode.cli.escape import visible
 from novacode.cli.faces import faces
 from novacode.cli.isolation import working_folder
@@ -54,10 +57,21 @@ async def _run(wish: RunWish) -> int:
     elif unkept is not None:
         _complain(str(unkept))
     output.finish(outcome, session_id)
-    await output.stdout.drain()
-    output.stdout.close()
+    given_up = await _handed_over(output)
     code = exit_code(outcome) or (UNKEPT if unkept is not None else 0)
-    return 141 if output.stdout.broken and code == 0 else code
+    return given_up or (141 if output.stdout.broken and code == 0 else code)
+
+
+async def _handed_over(output: Output) -> int:
+    """Wait until everything is written; a signal ends that, where nobody reads. Returns its exit code, or 0."""
+    token = trio.lowlevel.current_trio_token()
+    with trio.CancelScope() as scope:
+        # A handler may run between any two instructions of the loop, so it only leaves a note.
+        HERE.act = lambda _: token.run_sync_soon(scope.cancel)
+        await output.stdout.drain()
+    HERE.act = lambda _: None
+    output.stdout.close()
+    return exit_code_of(HERE.taken()[-1]) if scope.cancelled_caught else 0
 
 
 async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | NovaError:
@@ -71,7 +85,10 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
     )
     outcome: RunEnded | NovaError
     sinks = output.sinks(init, canonical=app.deterministic, timed=app.unreal)
+    app.ladder.missed = HERE.taken
     async with faces(app, output.stdout, sinks, quiet=wish.opening.quiet, verbose=wish.opening.verbose) as shown:
+        if app.ladder.asked:  # while everybody was being gathered
+            app.agent.cancel_next(app.ladder.asked)
         try:
             outcome = await app.agent.run(wish.prompt)
         except NovaError as error:

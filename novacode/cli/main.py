@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 import click
 
 from novacode._version import VERSION
+from novacode.cli.early import Interrupted
 from novacode.errors import NovaError
 
-__all__ = ["COMMANDS", "entry"]
+__all__ = ["COMMANDS", "entry", "interrupted"]
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("novacode.cli.run", "Run one task to its end."),
@@ -27,6 +28,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "models": ("novacode.cli.models_cmd", "List providers, keys and prices."),
     "permissions": ("novacode.cli.permissions_cmd", "Explain which rule decides about a call."),
     "hooks": ("novacode.cli.hooks_cmd", "List hooks, and try them on a sample."),
+    "lab": ("novacode.cli.lab_cmd", "Explore what happens when a run is stopped, at every step."),
     "tape": ("novacode.cli.tape_cmd", "Show, trim, merge, check recorded sessions."),
     "decode": ("novacode.cli.decode_cmd", "Show a recorded reply as events."),
     "rewind": ("novacode.cli.rewind_cmd", "Put files back to before a call, a turn or a run."),
@@ -101,11 +103,29 @@ def _failed(error: click.ClickException | NovaError, arguments: Sequence[str]) -
     words = error.format_message() if isinstance(error, click.ClickException) else str(error)
     if sys.stderr is not None:
         sys.stderr.write(f"novacode: {visible(words)}\n")
-    if arguments[:1] == ["run"] and _wants_json(arguments) and sys.stdout is not None:
-        with contextlib.suppress(OSError):
-            sys.stdout.write(json_line(failure_result(error)).decode())
-            sys.stdout.flush()
+    if arguments[:1] == ["run"]:
+        _say_result(arguments, json_line(failure_result(error)))
     return exit_code(error)
+
+
+def interrupted(signalled: Interrupted, arguments: Sequence[str]) -> int:
+    """Say how a run ended that a signal stopped before it began, and return its exit code."""
+    from novacode.cli.result import ResultWatch, build_result, exit_code  # as in `_failed`
+    from novacode.sessions.record import json_line
+    from novacode.values.events import RunEnded, RunStatus
+
+    ended = RunEnded(RunStatus.CANCELLED, str(signalled))
+    if sys.stderr is not None:
+        sys.stderr.write(f"novacode: {signalled}: stopped before anything had begun.\n")
+    _say_result(arguments, json_line(build_result(ended, ResultWatch(), "")))
+    return exit_code(ended)
+
+
+def _say_result(arguments: Sequence[str], line: bytes) -> None:
+    if _wants_json(arguments) and sys.stdout is not None:
+        with contextlib.suppress(OSError):
+            sys.stdout.write(line.decode())
+            sys.stdout.flush()
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

@@ -16,6 +16,7 @@ from novacode.app.tape_seam import Replay
 from novacode.app.wiring import SessionWish, Setup
 from novacode.authority.policy import Mode
 from novacode.cli.approving import can_ask
+from novacode.cli.early import HERE
 from novacode.errors import UsageError
 from novacode.values.parts import JSON
 
@@ -189,6 +190,7 @@ def start(opening: Opening, function: Callable[..., Awaitable[T]], *arguments: A
     """Run `function` in an event loop with the scheduler and the clock that `opening` wants."""
     if opening.deterministic or opening.scripted or opening.replay is not None:
         seed_scheduler(opening.order)
+    HERE.note()
     return trio.run(function, *arguments, clock=_clock(opening))
 
 

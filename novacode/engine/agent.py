@@ -51,6 +51,7 @@ class Agent:
         self.options = options or AgentOptions()
         self._ids = ids
         self._run: Run | None = None
+        self._cancelled_before = ""
         self._compactor = Compactor(self.options.window)
         self.on_answer: Callable[[ApprovalAsked, Answer], None] = lambda asked, answer: None
         """Told of every answer that counts, the question first."""
@@ -73,6 +74,9 @@ class Agent:
             raise UsageError(f"run {self._run.id} is still under way; wait for its end or cancel it first")
         user = User.said(prompt) if isinstance(prompt, str) else prompt
         self._run = run = self._new_run(self._ids.run())
+        if self._cancelled_before:
+            run.cancel(self._cancelled_before)
+            self._cancelled_before = ""
         try:
             return await run.drive(user, self.options.model)
         finally:
@@ -84,6 +88,10 @@ class Agent:
             return False
         self._run.cancel(reason)
         return True
+
+    def cancel_next(self, reason: str) -> None:
+        """Have the next run cancelled as it begins: it was asked to stop before there was anything to stop."""
+        self._cancelled_before = reason
 
     def stop_job(self, name: str) -> bool:
         """Stop a background job of the active run; whether there was one that was running."""
