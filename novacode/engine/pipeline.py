@@ -24,7 +24,8 @@ from novacode.engine.groups import broke_a_cancellation
 from novacode.engine.kit import Kit
 from novacode.engine.ledger import Slot
 from novacode.errors import SettingsError, ToolFailed
-from novacode.tools.base import Effects, Permit, Tool, ToolContext, ToolOutput
+from novacode.tools.base import Effects, Permit, Tool, ToolOutput
+from novacode.tools.context import ToolContext
 from novacode.tools.schema import InvalidArguments, structure
 from novacode.values.events import CallOutput, Level, Notice, Phase
 from novacode.values.parts import Text, ToolCall

@@ -18,7 +18,8 @@ from novacode.lab.mishaps import Mishap, MishapKind
 from novacode.models.script import Script, ScriptWire
 from novacode.models.wire import WireResponse
 from novacode.protocols.base import WireRequest
-from novacode.tools.base import Claims, Effects, Permit, Tool, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Claims, Effects, Permit, Tool, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.values.failure import Failure, FailureKind
 from novacode.values.ids import CallId
 from novacode.values.parts import JSON, ToolCall

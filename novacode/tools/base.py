@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from novacode.values.ids import CallId
 from novacode.values.parts import JSON, Text, ToolCall
 from novacode.values.results import ResultPart
-from novacode.workspace.base import Processes
-from novacode.workspace.jobs import Jobs
 from novacode.workspace.paths import Workspace
+
+if TYPE_CHECKING:
+    from novacode.tools.context import ToolContext
 
 __all__ = [
     "EVERYTHING",
@@ -22,7 +22,6 @@ __all__ = [
     "Permit",
     "SeenFiles",
     "Tool",
-    "ToolContext",
     "ToolOutput",
     "ToolSpec",
 ]
@@ -105,24 +104,6 @@ class SeenFiles:
     def forget(self, path: Path) -> None:
         """Forget `path`."""
         self._digests.pop(path, None)
-
-
-@attrs.frozen
-class ToolContext:
-    """What a tool may use while it runs.
-
-    `output` takes live output: it is shown to people, and it is what the result holds where the call times out or is
-    cancelled. It is synchronous and cheap; feed it large chunks. `spill` is a folder for output too long for a
-    result. `jobs` are those of the run, which outlive the call and never the run.
-    """
-
-    call_id: CallId
-    workspace: Workspace
-    processes: Processes
-    seen: SeenFiles
-    output: Callable[[bytes], None]
-    spill: Path
-    jobs: Jobs = attrs.field(factory=Jobs)
 
 
 @attrs.frozen

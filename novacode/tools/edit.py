@@ -9,7 +9,8 @@ from typing import Annotated
 import attrs
 
 from novacode.errors import ToolFailed
-from novacode.tools.base import Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Claims, Effects, Permit, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.tools.diffs import unified
 from novacode.tools.encodings import Encoding, detect, mark_bad_bytes
 from novacode.tools.files import Loaded, digest_of, load, load_now, printable, put

@@ -11,7 +11,8 @@ import trio
 from attrs.validators import ge, le, min_len
 
 from novacode.errors import ToolFailed
-from novacode.tools.base import Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Claims, Effects, Permit, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.tools.files import printable
 from novacode.tools.filetool import search_summary, target
 from novacode.tools.pathglob import PathGlob

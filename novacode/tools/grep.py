@@ -11,8 +11,9 @@ import attrs
 import trio
 from attrs.validators import ge, le, min_len
 
-from novacode.tools.base import Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Claims, Effects, Permit, ToolOutput, ToolSpec
 from novacode.tools.bytepattern import byte_pattern
+from novacode.tools.context import ToolContext
 from novacode.tools.encodings import detect, is_binary, mark_bad_bytes
 from novacode.tools.files import load_listed, open_regular, printable
 from novacode.tools.filetool import search_summary, target

@@ -10,7 +10,8 @@ import trio
 from attrs.validators import ge, le, min_len
 
 from novacode.errors import ToolFailed
-from novacode.tools.base import Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Claims, Effects, Permit, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.tools.plain import plain
 from novacode.tools.schema import text_of
 from novacode.values.parts import JSON

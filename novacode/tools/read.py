@@ -15,7 +15,8 @@ import trio
 from attrs.validators import ge, le
 
 from novacode.errors import ToolFailed
-from novacode.tools.base import Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Claims, Effects, Permit, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.tools.encodings import Encoding, detect, is_binary, mark_bad_bytes
 from novacode.tools.files import LARGEST, chunks, digest_of, finish_digest, load, open_regular, printable, worded
 from novacode.tools.filetool import summary, target

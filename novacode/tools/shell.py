@@ -13,7 +13,8 @@ from attrs.validators import gt, le, min_len
 
 from novacode import grace
 from novacode.errors import ToolFailed
-from novacode.tools.base import EVERYTHING, Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import EVERYTHING, Claims, Effects, Permit, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.tools.jobs import job_text
 from novacode.tools.plain import plain
 from novacode.tools.schema import text_of

@@ -14,7 +14,7 @@ from pathlib import Path
 import trio
 
 from novacode.errors import ToolFailed
-from novacode.tools.base import ToolContext
+from novacode.tools.context import ToolContext
 from novacode.workspace.base import Command
 
 __all__ = ["BREATH", "Sieve", "find_ripgrep"]

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from novacode.errors import ToolFailed
-from novacode.tools.base import Claims, Effects, Permit, Tool, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Claims, Effects, Permit, Tool, ToolOutput, ToolSpec
 from novacode.tools.builtin import builtin_tools, job_tools
+from novacode.tools.context import ToolContext
 from novacode.tools.diffs import unified
 from novacode.tools.files import digest_of
 from novacode.tools.filetool import summary

@@ -13,7 +13,8 @@ from novacode.models.tape import Recorder
 from novacode.models.tape_file import TapeLine, bytes_of, packed
 from novacode.models.tape_match import first_difference
 from novacode.models.tape_play import LONG, TapePlayer
-from novacode.tools.base import Claims, Effects, Permit, Tool, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Claims, Effects, Permit, Tool, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.tools.filetool import summary
 from novacode.values.parts import JSON, Image, Text
 from novacode.values.results import ResultPart

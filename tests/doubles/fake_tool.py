@@ -11,16 +11,8 @@ import trio
 
 from novacode.errors import ToolFailed
 from novacode.grace import cleanup
-from novacode.tools.base import (
-    Claims,
-    Effects,
-    Permit,
-    SeenFiles,
-    Tool,
-    ToolContext,
-    ToolOutput,
-    ToolSpec,
-)
+from novacode.tools.base import Claims, Effects, Permit, SeenFiles, Tool, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.tools.schema import structure
 from novacode.values.events import Reaped
 from novacode.values.ids import CallId

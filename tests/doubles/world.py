@@ -27,7 +27,8 @@ from novacode.engine.kit import Services
 from novacode.engine.limits import Limits
 from novacode.errors import ToolFailed
 from novacode.models.backoff import GiveUp, Wait
-from novacode.tools.base import Claims, Effects, Permit, SeenFiles, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Claims, Effects, Permit, SeenFiles, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.tools.toolset import Toolset
 from novacode.values.events import ApprovalAsked, Notice, Reaped, RunEnded, Stamped
 from novacode.values.history import History

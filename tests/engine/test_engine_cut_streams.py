@@ -16,7 +16,8 @@ from doubles.world import World
 from protocols.recorded_streams import recorded
 
 from novacode.models.client import ModelClient
-from novacode.tools.base import Claims, Effects, Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Claims, Effects, Permit, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.tools.toolset import Toolset
 from novacode.values.events import AttemptDropped, RunStatus
 from novacode.values.history import History

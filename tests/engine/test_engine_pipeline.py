@@ -18,7 +18,8 @@ from novacode.authority.policy import Allow, Ask, Verdict
 from novacode.engine.ledger import NEXT, Slot
 from novacode.engine.pipeline import process
 from novacode.errors import SettingsError
-from novacode.tools.base import Permit, ToolContext, ToolOutput, ToolSpec
+from novacode.tools.base import Permit, ToolOutput, ToolSpec
+from novacode.tools.context import ToolContext
 from novacode.tools.toolset import Toolset
 from novacode.values.events import ApprovalAsked, ApprovalClosed, CallSettled, Level, Notice, Phase
 from novacode.values.parts import Text

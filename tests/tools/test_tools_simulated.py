@@ -9,7 +9,8 @@ import pytest
 import trio
 
 from novacode.errors import InputError, ToolFailed
-from novacode.tools.base import Permit, SeenFiles, Tool, ToolContext, ToolOutput
+from novacode.tools.base import Permit, SeenFiles, Tool, ToolOutput
+from novacode.tools.context import ToolContext
 from novacode.tools.simulated import simulated_tools
 from novacode.values.ids import CallId
 from novacode.values.parts import ToolCall
