@@ -24,7 +24,7 @@ __all__ = ["command"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _WIDTH = 100
-_RANGE = re.compile(r"(\d+)?(-)?(\d+)?")
+_RANGE = re.compile(r"(\d+)(-)?(\d+)?")
 
 
 @click.group("tape", context_settings={"help_option_names": ["-h", "--help"]})
@@ -53,7 +53,7 @@ def show_command(tape: Path, as_json: bool) -> None:
 @click.argument("requests", metavar="RANGE")
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write there; else to standard output.")
 def trim_command(tape: Path, requests: str, output: Path | None) -> None:
-    """Write a tape of the requests RANGE of TAPE (3, 2-4, 2- or -4), with the calls that followed them."""
+    """Write a tape of the requests RANGE of TAPE (3, 2-4 or 2-), with the calls that followed them."""
     first, last = _range(requests)
     _put(trimmed(read_tape(tape), first, last), output)
 
@@ -91,10 +91,10 @@ def check_command(tapes: Sequence[Path]) -> int:
 
 def _range(text: str) -> tuple[int, int | None]:
     found = _RANGE.fullmatch(text)
-    if found is None or not text.strip("-"):
-        raise click.UsageError(f"{text!r} is not a range of requests: write 3, 2-4, 2- or -4")
+    if found is None:
+        raise click.UsageError(f"{text!r} is not a range of requests: write 3, 2-4 or 2-")
     first, dash, last = found.groups()
-    start = int(first or 1)
+    start = int(first)
     end = int(last) if last else None if dash else start
     if start < 1 or (end is not None and end < start):
         raise click.UsageError(f"{text!r} is not a range of requests: they count from 1, and the first comes first")
