@@ -114,7 +114,12 @@ def opening_options(command: F) -> F:
 
 
 def opening_of(given: Mapping[str, Any]) -> Opening:
-    """Return what the options of `opening_options` come to."""
+    """Return what the options of `opening_options` come to. Raises `UsageError` for what does not go together."""
+    earlier = given["continue_"] or given["resume"]
+    if earlier and given["no_session"]:
+        raise UsageError("--no-session keeps nothing, and -c and -r write to a session that is kept: leave one out")
+    if given["fork_session"] and not earlier:
+        raise UsageError("--fork-session takes a copy of a session: say of which one with -c or -r ID")
     return Opening(
         (given["cwd"] or Path.cwd()).absolute(),
         tuple(path.absolute() for path in given["add_dir"]),

@@ -43,7 +43,7 @@ _MOST_FRAGMENTS = 10_000
 def load_script(path: Path) -> Script:
     """Return the script in the file `path`. Raises `InputError` for anything that is wrong with it."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"the script {str(path)!r} does not exist") from None
     except (OSError, UnicodeDecodeError, ValueError) as error:

@@ -47,6 +47,14 @@ def test_each_way_to_go_on_sends_what_was_said_before(tmp_path: Path) -> None:
     assert "novacode sessions list" in refused.err
 
 
+@pytest.mark.parametrize("flags", [("-c", "--no-session"), ("-r", "s-1", "--ephemeral"), ("--fork-session",)])
+def test_what_does_not_go_together_is_refused(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """`-c --no-session` wrote to the session it was to keep nothing in."""
+    refused = Place(tmp_path).run("run", "-m", "demo", "--output-format", "json", *flags, "go")
+    assert (refused.code, refused.result["subtype"]) == (2, "error_usage")
+    assert "session" in refused.err
+
+
 def test_run_ids_are_never_used_twice(tmp_path: Path) -> None:
     """Also after a resume."""
     place = Place(tmp_path)

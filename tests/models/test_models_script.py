@@ -356,6 +356,8 @@ def test_a_file_is_named_in_its_script(tmp_path):
     path = tmp_path / "a.toml"
     path.write_text(steps('{ text = "a" }'), encoding="utf-8")
     assert load_script(path) == Script(str(path), (ScriptTurn((TextStep("a"),)),))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))  # as some editors save it
+    assert load_script(path) == Script(str(path), (ScriptTurn((TextStep("a"),)),))
 
 
 # --- the packaged ones ----------------------------------------------------------------------------------------------
