@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +20,7 @@ from novacode.app.limiting import agent_options, prompt_of, retry_of, unheld
 from novacode.app.rule_store import RuleStore
 from novacode.app.settings import Settings
 from novacode.app.shell_lines import analyse, reads_only
+from novacode.app.spilling import SpillPlace
 from novacode.app.tape_seam import NoTape, Replay, Surroundings, Taping
 from novacode.authority.permissions import Permissions
 from novacode.authority.policy import Policy
@@ -155,18 +154,25 @@ async def open_app(setup: Setup) -> AsyncIterator[App]:
     deterministic = setup.deterministic or choice.scripted
     session = _session(setup, deterministic=deterministic)
     try:
-        app = _assemble(setup, choice, session, deterministic=deterministic)
-        try:
-            yield app
-        finally:
-            await _say_goodbye(app)
-            app._taping.close()
-            with grace.cleanup(grace.DEFAULT.wire):
-                await app._client.aclose()
-            with grace.cleanup(grace.DEFAULT.journal):
-                await session.journal.flush()
+        passing = not setup.session.keep
+        place = SpillPlace.of(session, setup.home, setup.cwd, passing=passing, fixed_id=deterministic)
+        with place.used() as spill:
+            app = _assemble(setup, choice, session, spill, deterministic=deterministic)
+            try:
+                yield app
+            finally:
+                await _close(app)
     finally:
         session.close()
+
+
+async def _close(app: App) -> None:
+    await _say_goodbye(app)
+    app._taping.close()
+    with grace.cleanup(grace.DEFAULT.wire):
+        await app._client.aclose()
+    with grace.cleanup(grace.DEFAULT.journal):
+        await app.session.journal.flush()
 
 
 async def _say_goodbye(app: App) -> None:
@@ -194,14 +200,13 @@ def _secrets(setup: Setup) -> Secrets:
     return Secrets((*filter(is_provider_key, setup.environ), *setup.settings.secrets), setup.environ)
 
 
-def _assemble(setup: Setup, choice: Choice, session: Session, *, deterministic: bool) -> App:
+def _assemble(setup: Setup, choice: Choice, session: Session, spill: Path, *, deterministic: bool) -> App:
     settings, loaded = setup.settings, session.loaded
     script_clock = ScriptClock()
     script_clock.set(loaded.last_at if deterministic else 0.0)
     clock: Callable[[], float] = script_clock if deterministic else WallClock()
     if setup.simulate:
         clock = trio.current_time  # of the virtual clock, which also moves with the simulated tools
-    spill = _spill(setup, session)
     taping = _taping(setup, choice, spill, clock)
     clock = taping.clock(clock, script_clock)
     client = choice.client(
@@ -291,10 +296,3 @@ def _world(setup: Setup, choice: Choice, *, unreal: bool) -> tuple[Toolset, Proc
 
 def _stop(agent: Agent, signal_name: str) -> None:
     agent.cancel(signal_name)
-
-
-def _spill(setup: Setup, session: Session) -> Path:
-    """Return where output that is too long for a result goes; made when the first of it comes."""
-    if session.path is not None and os.access(setup.home, os.W_OK):
-        return setup.home / "spill" / session.id
-    return Path(tempfile.gettempdir()) / f"novacode-{os.getuid()}" / session.id
