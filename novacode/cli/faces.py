@@ -21,6 +21,8 @@ from novacode.engine.bus import Sink
 __all__ = ["Faces", "faces"]
 
 _STDOUT_GONE = "SIGPIPE"
+_SOON = 0.5  # seconds after which somebody who waits wants to know for what
+_MOST_NAMED = 5
 
 
 @attrs.frozen
@@ -53,7 +55,8 @@ async def faces(
         app.bus.subscribe(sink)
     if not quiet:
         app.bus.subscribe(tell_weakness(app.processes, face.say))
-    _explain_stops(app, face)
+    stops = _Stops()
+    _explain_stops(app, face, stops)
     stdout.on_broken = lambda: _reader_gone(app)
     approver = Approver(app.agent, Outlet(2, encoding), face) if app.setup.somebody else None
     async with trio.open_nursery() as nursery:
@@ -61,6 +64,8 @@ async def faces(
         nursery.start_soon(stdout.run)
         nursery.start_soon(stdout.watch)
         nursery.start_soon(face.run)
+        if isinstance(face, PlainFace):  # the other one draws it all the time
+            nursery.start_soon(_name_what_takes_long, app, face, stops)
         if approver is not None:
             approver.subscribe(app.bus)
             nursery.start_soon(approver.run)
@@ -73,12 +78,31 @@ def _reader_gone(app: App) -> None:
     app.agent.cancel(_STDOUT_GONE)
 
 
-def _explain_stops(app: App, face: TerminalFace | PlainFace) -> None:
+@attrs.define
+class _Stops:
+    """Stops that were asked for; `asked` is replaced when it was seen."""
+
+    asked: trio.Event = attrs.field(factory=trio.Event)
+
+
+async def _name_what_takes_long(app: App, face: PlainFace, stops: _Stops) -> None:
+    """Name, some time after each stop, the processes that have not ended yet."""
+    while True:
+        await stops.asked.wait()
+        stops.asked = trio.Event()
+        await trio.sleep(_SOON)
+        if waiting := app.processes.waiting_for():
+            more = f" and {len(waiting) - _MOST_NAMED} more" if len(waiting) > _MOST_NAMED else ""
+            face.say(f"waiting for {'; '.join(waiting[:_MOST_NAMED])}{more}")
+
+
+def _explain_stops(app: App, face: TerminalFace | PlainFace, stops: _Stops) -> None:
     """Say at the first press what is being stopped, and how to be faster."""
     first = app.ladder.first
 
     def stop(signal_name: str) -> None:
         first(signal_name)
+        stops.asked.set()
         waiting = app.processes.waiting_for()
         what = f" and waiting for {len(waiting)} process(es)" if waiting else ""
         face.say(f"{signal_name}: stopping the run{what}; again to kill at once")

@@ -76,11 +76,14 @@ def test_the_second_press_skips_the_grace(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         told = b""
-        while b"SIGINT" not in told:
+        # What is being waited for is said by name, half a second later.
+        while b"waiting for" not in told:
             told += process.stderr.readline()
+        assert f"sleep {token}".encode() in told
         process.send_signal(signal.SIGINT)
         ended = place.wait(process)
     assert (ended.code, alive(token)) == (130, [])
+    assert b"SIGINT: stopping the run" in told
 
 
 @pytest.mark.parametrize("format_", ["text", "json", "stream-json", "events"])

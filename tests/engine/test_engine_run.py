@@ -36,6 +36,7 @@ from novacode.values.events import (
     TurnBegan,
     TurnCommitted,
 )
+from novacode.values.failure import FailureKind
 from novacode.values.parts import Text, User
 from novacode.values.request import StopReason
 from novacode.values.results import Outcome
@@ -435,6 +436,13 @@ async def test_a_run_at_its_limit_is_not_nudged_any_more(autojump_clock: Any) ->
     ended = await world.agent.run("go")
     assert (ended.reason, ended.text) == ("max_output_tokens", "half")
     assert len(world.talk.history.items) == 2
+
+
+async def test_time_includes_waiting_for_a_provider_that_is_busy(autojump_clock: Any) -> None:
+    """Retries count: a limit of wall time is one of wall time."""
+    world = World([[Break(FailureKind.RATE_LIMIT)]] * 99, limits=Limits(max_seconds=2.5), retries=99)
+    ended = await world.agent.run("go")
+    assert (ended.status, ended.reason, world.events[-1].at) == (RunStatus.LIMIT, "max_seconds", 2.5 + 0.5)
 
 
 @pytest.mark.parametrize("seconds", [5.0, 0.0])
