@@ -102,7 +102,7 @@ AssistantPart = Text | Thinking | ServerBlock | ToolCall | BrokenCall
 
 @attrs.frozen
 class User:
-    """What goes to the model in the user's role. `origin` tells who wrote it: `person`, `runtime` (a nudge) or `hook`."""
+    """What goes to the model in the user's role. `origin` is who wrote it: `person`, `runtime` (a nudge) or `hook`."""
 
     parts: tuple[UserPart, ...]
     origin: str = "person"

@@ -226,7 +226,7 @@ class Model:
             case "close":
                 self.desk.close()
                 self.over = True
-                self.closed = {approval_id: "abandoned" for approval_id in ids} | self.closed
+                self.closed = dict.fromkeys(ids, "abandoned") | self.closed
 
     def _expected(self, target: str) -> Receipt:
         if self.over:
