@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import attrs
 import click
 
 from novacode.app.settings import Places, environment, home_folder, load_settings
@@ -54,16 +56,31 @@ def explain_command(
     settings = load_settings(Places(home_folder(environ), workspace.root), environ, flags)
     for warning in settings.warnings:
         click.echo(f"novacode: {visible(warning)}", err=True)
-    policy = Policy(settings.mode, settings.rules, analyse)
     parsed = parse_call(call)
-    effects = _effects(parsed, workspace)
+    effects, known = _effects(parsed, workspace)
+    policy = Policy(settings.mode, settings.rules, analyse)
+    if not known:
+        policy = attrs.evolve(policy, changes=policy.changes | {parsed.name})
     if as_json:
         click.echo(json.dumps(explain(policy, parsed, effects, workspace), indent=2))
     else:
         click.echo(visible(explain_text(policy, parsed, effects, workspace)))
 
 
-def _effects(call: ToolCall, workspace: Workspace) -> Effects:
-    """Return what the tool says the call would do; of a tool that is not there, only its name is judged."""
+def _effects(call: ToolCall, workspace: Workspace) -> tuple[Effects, bool]:
+    """Return what the tool says the call would do, and whether that is known.
+
+    Of a tool that is not there nothing is known but the host it would talk to, so it may change something.
+    """
     tool = Toolset(builtin_tools(lambda line: analyse(line).read_only)).find(call.name)
-    return Effects(call.name) if tool is None else tool.effects(call.arguments, workspace)
+    if tool is not None:
+        return tool.effects(call.arguments, workspace), True
+    host = _host(str(call.arguments.get("url", "")))
+    return Effects(call.name, hosts=(host,) if host else ()), bool(host)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url if "//" in url else f"//{url}").hostname or ""
+    except ValueError:  # brackets that are no address
+        return ""

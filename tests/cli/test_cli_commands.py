@@ -71,6 +71,23 @@ def test_the_rule_that_decides_is_named(run, tmp_path, flags, decision, rule, so
     assert [command["text"] for command in told["commands"]] == ["git push"]
 
 
+@pytest.mark.parametrize(
+    ("flags", "call", "decision"),
+    [
+        ([], "fetch(https://example.org/a)", "ask"),
+        (["--allow", "fetch(domain:example.org)"], "fetch(https://example.org/a)", "allow"),
+        (["--allow", "fetch(domain:example.org)"], "fetch(https://example.com/a)", "ask"),
+        (["--deny", "fetch(domain:example.org)"], "WebFetch(https://www.example.org)", "deny"),
+        ([], "fetch(https://[x)", "ask"),
+        ([], "nosuch(x)", "ask"),
+        (["--permission-mode", "plan"], "nosuch(x)", "deny"),
+        ([], "read(a)", "allow"),
+    ],
+)
+def test_of_a_tool_that_is_not_there_nothing_is_taken_for_harmless(run, tmp_path, flags, call, decision):
+    assert explain(run, tmp_path, *flags, call)["decision"] == decision
+
+
 def test_a_rule_from_a_file_is_named_with_its_line(run, tmp_path):
     (tmp_path / ".novacode").mkdir()
     file = tmp_path / ".novacode" / "config.toml"
