@@ -71,6 +71,18 @@ class StreamJson:
                 self._exchange(turn)
             case events.UserAdded(user=user):
                 self._user([_user_block(part) for part in user.parts], origin=user.origin)
+            case events.Compacted() as shorter:
+                self._line(
+                    {
+                        "type": "system",
+                        "subtype": "compact_boundary",
+                        "compact_metadata": {
+                            "trigger": "auto",
+                            "pre_tokens": shorter.before_tokens,
+                            "post_tokens": shorter.after_tokens,
+                        },
+                    }
+                )
             case events.AttemptDropped() as dropped:
                 self._line(
                     {

@@ -8,7 +8,7 @@ from cli_events import DENIED, ENDED, SHELL, stamped, whole_run
 from novacode._version import VERSION
 from novacode.cli.result import ResultWatch, build_result
 from novacode.cli.stream_json import Init, StreamJson
-from novacode.values.events import AttemptDropped, CallBroken, Finished, TextDelta, TurnCommitted, UserAdded
+from novacode.values.events import AttemptDropped, CallBroken, Compacted, Finished, TextDelta, TurnCommitted, UserAdded
 from novacode.values.failure import Failure, FailureKind
 from novacode.values.history import Exchange
 from novacode.values.ids import CallId
@@ -201,3 +201,14 @@ def test_retries_and_words_of_the_runtime_are_lines():
 def test_br_130_any_text_is_one_valid_line(text):
     turn = TurnCommitted(Exchange(Assistant((Text(text),))))
     assert lines_of(stamped([turn]))[1]["message"]["content"][0]["text"] == text
+
+
+def test_a_compaction_is_one_line_in_the_form_that_is_widely_parsed():
+    assert lines_of(stamped([Compacted(2, "What was done.", 1, {}, 9000, 400)]))[1:] == [
+        {
+            "type": "system",
+            "subtype": "compact_boundary",
+            "compact_metadata": {"trigger": "auto", "pre_tokens": 9000, "post_tokens": 400},
+            "session_id": "s",
+        }
+    ]
