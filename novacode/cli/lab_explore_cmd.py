@@ -38,12 +38,14 @@ class _Tally:
     """What came of it so far."""
 
     points: int = 0
+    traces: set[str] = attrs.field(factory=set)
     violations: Counter[str] = attrs.field(factory=Counter)
     first: dict[tuple[str, str, str], Row] = attrs.field(factory=dict)
 
     def add(self, rows: Sequence[Row]) -> None:
         for row in rows:
             self.points += 1
+            self.traces.add(row.trace)
             for violation in row.violations:
                 self.violations[violation.kind] += 1
                 self.first.setdefault((row.point.scenario, violation.kind, row.point.fault), row)
@@ -160,7 +162,8 @@ def _tell(plan: Plan, tally: _Tally, kept: int, seconds: float) -> None:
     done = tally.points - kept
     before = f" ({kept} of them done before)" if kept else ""
     rate = f", {done / seconds:.0f} a second" if done and seconds > 0 else ""
-    click.echo(f"{len(plan.scenarios)} scenarios, {tally.points} runs{before}, {seconds:.1f} s{rate}")
+    counted = f"{len(plan.scenarios)} scenarios, {tally.points} runs{before}, {len(tally.traces)} of them different"
+    click.echo(f"{counted}, {seconds:.1f} s{rate}")
     kinds = ", ".join(f"{kind}: {count}" for kind, count in tally.violations.most_common())
     click.echo(f"{tally.violations.total()} violations{f' ({kinds})' if kinds else ''}")
 

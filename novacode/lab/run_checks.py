@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from novacode.authority.approvals import Receipt
 from novacode.lab.mishaps import MishapKind
@@ -34,6 +34,9 @@ __all__ = [
     "old_answers_change_nothing",
     "questions_are_closed",
 ]
+
+_IN_A_CALL = ("running", "asking", "queued")
+"""Phases in which something of a turn is under way that has to be looked at again before the run can end."""
 
 _CLEANUP = 60.0  # seconds that clean-up may add to a limit; the longest in any scenario and mishap is half of it
 
@@ -92,29 +95,17 @@ def cancelled_goes_up(trial: Trial) -> Iterator[str]:
         yield "a cancellation nobody asked for"
     if not trial.struck_run or trial.over_when_struck or trial.raised is not None:
         return
+    in_a_call = trial.phase in _IN_A_CALL and trial.point.how is not How.BOTH
     if trial.point.how in (How.OUTSIDE, How.CRASH):
         # Struck in its very last step it may end by itself: there was no checkpoint any more to be cancelled at.
-        if not trial.caught and (trial.ended is None or "model" in _after_the_strike(trial)):
+        if not trial.caught and (trial.ended is None or in_a_call):
             yield "Cancelled did not go on upwards"
     elif trial.ended is None:
         yield "a cancelled run did not return"
-    ended = [stamped.event for stamped in trial.first_events if isinstance(stamped.event, RunEnded)]
-    # Struck in the clean-up of a run that had come to its end, it keeps the end it had.
-    if ended and ended[0].status is not RunStatus.CANCELLED and _turns_were_going_on(trial):
-        yield f"a cancelled run ended as {ended[0].status}: {ended[0].reason}"
-
-
-def _after_the_strike(trial: Trial) -> Sequence[str]:
-    return trial.first_log[trial.first_log.index("strike") :] if "strike" in trial.first_log else ()
-
-
-def _turns_were_going_on(trial: Trial) -> bool:
-    """Whether the strike came while a tool was running, so that the turn cannot have ended by itself."""
-    struck = trial.first_log.index("strike") if "strike" in trial.first_log else 0
-    before, after = trial.first_log[:struck], trial.first_log[struck:]
-    return "sweep begins" not in before and any(
-        entry.startswith("end ") and f"begin {entry.removeprefix('end ')}" in before for entry in after
-    )
+    # Its own time limit may pass at the very moment of the strike; then either may be told as the reason.
+    told = {stamped.event.status for stamped in trial.first_events if isinstance(stamped.event, RunEnded)}
+    if in_a_call and told & {RunStatus.COMPLETED, RunStatus.REFUSED, RunStatus.FAILED}:
+        yield f"a run that was cancelled in a call of it ended as {told}"
 
 
 def questions_are_closed(trial: Trial) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 import attrs
 import trio
@@ -27,9 +26,9 @@ from novacode.models.client import ModelClient
 from novacode.models.script import parse_script
 from novacode.models.script_steps import Script
 from novacode.protocols.anthropic import AnthropicCodec
-from novacode.tools.base import SeenFiles, Tool
+from novacode.tools.base import SeenFiles
 from novacode.tools.builtin import builtin_tools
-from novacode.tools.simulated import SimulatedTool
+from novacode.tools.simulated import simulated_tools
 from novacode.tools.toolset import Toolset
 from novacode.values.events import ApprovalAsked, RunEnded, Stamped
 from novacode.values.failure import Failure
@@ -59,7 +58,6 @@ class Blueprint:
     simulation: Simulation
     policy: Policy
     limits: Limits
-    tools: tuple[Tool[Any], ...]
     offers: tuple[ToolOffer, ...]
     asking: Script
     plain: Script
@@ -68,17 +66,19 @@ class Blueprint:
     def of(cls, script: Script, simulation: Simulation) -> Blueprint:
         """Work everything out. Raises `SettingsError` for a rule or a mode that cannot be read."""
         around = simulation.around
-        tools = builtin_tools(lambda line: analyse(line).read_only)
         return cls(
             script,
             simulation,
             Policy(parse_mode(around.mode), _rules(simulation), analyse),
             Limits(**around.limits),  # type: ignore[arg-type]
-            tools,
-            Toolset(tools, around.disabled).offers(),
+            Toolset(builtin_tools(_reads_only), around.disabled).offers(),
             parse_script(_ASKING + _PLAIN, "the lab's next run"),
             parse_script(_PLAIN, "the lab's next run"),
         )
+
+
+def _reads_only(line: str) -> bool:
+    return analyse(line).read_only
 
 
 def _rules(simulation: Simulation) -> tuple[Rule, ...]:
@@ -164,7 +164,7 @@ class ScriptedStage:
 
     def _toolset(self, mishap: Mishap) -> Toolset:
         around = self._blueprint.simulation.around
-        tools = (SimulatedTool(tool, self._world) for tool in self._blueprint.tools)
+        tools = simulated_tools(self._world, _reads_only)
         return Toolset((Watched(tool, self.log, self.ran, mishap) for tool in tools), around.disabled)
 
     def _services(self, mishap: Mishap) -> Services:

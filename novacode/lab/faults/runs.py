@@ -142,7 +142,7 @@ def _cancel_swallowed(patch: Patch) -> None:
     async def turns(self: run.Run) -> Any:
         try:
             return await whole(self)
-        except trio.Cancelled:
+        except BaseException:  # noqa: BLE001 - a nursery gives it in a group
             return limits.Ending(RunStatus.COMPLETED, "completed")
 
     patch.set(run.Run, "_turns", turns)
@@ -157,11 +157,10 @@ def _run_never_free(patch: Patch) -> None:
     whole = agent.Agent.run
 
     async def run_once(self: agent.Agent, prompt: Any) -> Any:
-        before = self._run
         try:
             return await whole(self, prompt)
-        except trio.Cancelled:
-            self._run = before or self._new_run(self._ids.run())
+        except BaseException:
+            self._run = self._new_run(self._ids.run())
             raise
 
     patch.set(agent.Agent, "run", run_once)
