@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import attrs
@@ -214,6 +215,21 @@ steps = [
     [ended] = of(again, RunEnded)
     assert (ended.status, ended.reason) == (RunStatus.CANCELLED, "SIGINT")
     assert [settled.result.began for settled in of(again, CallSettled)] == [True, False]
+
+
+async def test_a_tape_that_cannot_be_written_any_more_ends_the_run(tmp_path):
+    """What goes on would be on no tape, and nobody would know."""
+    tape, events = tmp_path / "a.tape", []
+    async with open_app(setup_in(tmp_path / "there", EVERY_OUTCOME, record=tape)) as app:
+        [opened] = [fd for fd in os.listdir("/proc/self/fd") if os.path.realpath(f"/proc/self/fd/{fd}") == str(tape)]
+        full = os.open("/dev/full", os.O_WRONLY)
+        os.dup2(full, int(opened))
+        os.close(full)
+        app.bus.subscribe(lambda stamped: events.append(stamped.event))
+        ended = await app.agent.run("go")
+    assert (ended.status, ended.reason) == (RunStatus.FAILED, "session_error")
+    assert any(f"the tape {tape} cannot be written" in getattr(event, "text", "") for event in events)
+    assert list((tmp_path / "there/work").iterdir()) == []
 
 
 def header(**more):
