@@ -11,6 +11,7 @@ from novacode.authority.analysis import HARMLESS_TARGETS, Analysis, SimpleComman
 from novacode.authority.modes import Mode
 from novacode.authority.places import expand, sensitive
 from novacode.authority.rules import Decision, Rule
+from novacode.authority.searches import searched
 from novacode.tools.base import Effects
 from novacode.values.parts import ToolCall
 from novacode.workspace.paths import Workspace
@@ -62,15 +63,29 @@ class Case:
 
     def opaque(self) -> list[Need]:
         """Return what has to be allowed by name: commands that a deny or ask rule cannot look into."""
-        watched = self._watched()
-        if self.analysis is None or not watched:
+        if self.analysis is None:
             return []
+        found = [need for command in self.analysis.commands if (need := self._search_need(command))]
+        watched = self._watched()
+        if not watched:
+            return found
         reason = f"may run what cannot be seen, so the rule {watched[0].text} cannot be checked"
-        return [
+        return found + [
             Need(missing=f"`{command.text}` {reason}", rule=None if command.dynamic else _exact("shell", command.text))
             for command in self.analysis.commands
             if command.opaque and not self._named(command)
         ]
+
+    def _search_need(self, command: SimpleCommand) -> Need | None:
+        """Return what a search needs where a deny or ask rule may speak of a file below the folder that it reads."""
+        folders = [path for text in searched(command) for path in expand(text, self.workspace) or () if path.is_dir()]
+        for rule in self.rules:
+            if rule.decision is Decision.ALLOW or not rule.concerns("read") or self._named(command):
+                continue
+            if any(rule.may_match_below(folder, self.workspace) for folder in folders):
+                missing = f"`{command.text}` may read what the rule {rule.text} speaks of"
+                return Need(missing=missing, rule=None if command.dynamic else _exact("shell", command.text))
+        return None
 
     def _watched(self) -> list[Rule]:
         rules = (rule for rule in self.rules if rule.decision is not Decision.ALLOW)
@@ -169,6 +184,8 @@ class Case:
         rule = None if command.dynamic else _exact("shell", command.text)
         if not command.read_only:
             return Need(missing=f"`{command.text}` is not recognised as read-only: {command.reason}", rule=rule)
+        if need := self._search_need(command):
+            return need
         needs = [need for text in command.reads for need in self._target_needs(text, writes=False)]
         needs += [need for text in command.writes for need in self._target_needs(text, writes=True)]
         missing = next((need for need in needs if need.missing), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import attrs
 
@@ -30,6 +31,16 @@ class Permissions:
     def judge(self, call: ToolCall, effects: Effects, workspace: Workspace) -> Verdict:
         """Return what the policy in force says of `call`. Synchronous, no effect."""
         return self.policy.judge(call, effects, workspace)
+
+    def unreadable(self, tool: str, workspace: Workspace) -> Callable[[Path], bool] | None:
+        """Return what tells the files that `tool` must leave out where it goes through a folder; `None` for none.
+
+        A rule that asks counts as one that denies: nobody can be asked about each file of a search.
+        """
+        rules = [rule for rule in self.policy.rules if rule.decision is not Decision.ALLOW and rule.concerns(tool)]
+        if not rules:
+            return None
+        return lambda path: any(rule.matches_path(path, workspace) for rule in rules)
 
     def set_mode(self, mode: Mode) -> None:
         """Change the mode; calls that are authorised from now on are judged by it."""

@@ -111,6 +111,17 @@ class Rule:
         text = str(path) if strict else str(path).casefold()
         return compiled.fullmatch(text) is not None
 
+    def may_match_below(self, folder: Path, workspace: Workspace) -> bool:
+        """Whether it could cover something below `folder`, which is absolute and resolved."""
+        if self.pattern is None or self.everything:
+            return True
+        if self.pattern.startswith("="):
+            return folder in workspace.resolve(self.pattern[1:]).parents
+        parts = _absolute(self.pattern, str(workspace.root)).split("/")
+        wild = next((index for index, part in enumerate(parts) if "*" in part or "?" in part), len(parts))
+        start = Path("/".join(parts[:wild]) or "/")
+        return folder == start or folder in start.parents or start in folder.parents
+
     def matches_host(self, host: str) -> bool:
         """Whether it covers talking to `host`: `domain:` patterns only. Deny and ask cover subdomains as well."""
         if self.pattern is None or self.everything:
@@ -202,7 +213,10 @@ def _path_regex(pattern: str, root: str, strict: bool) -> re.Pattern[str]:
 
     As in gitignore, a pattern without a slash matches at any depth, `*` and `?` stay within a name and `**` does not.
     """
-    below = pattern.endswith("/") or not strict
+    return _compiled(_absolute(pattern, root), pattern.endswith("/") or not strict, strict)
+
+
+def _absolute(pattern: str, root: str) -> str:
     pattern = pattern.rstrip("/")
     if pattern.startswith("~"):
         pattern = str(Path(pattern).expanduser())
@@ -210,7 +224,7 @@ def _path_regex(pattern: str, root: str, strict: bool) -> re.Pattern[str]:
         anchored = "/" in pattern
         pattern = pattern.removeprefix("./")
         pattern = f"{root}/{pattern}" if anchored else f"{root}/**/{pattern}"
-    return _compiled(_resolved_start(pattern), below, strict)
+    return _resolved_start(pattern)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -245,7 +245,8 @@ def _context(slot: Slot, kit: Kit) -> ToolContext:
         if text := decoder.decode(data)[-_LIVE:]:
             kit.emit(CallOutput(call.id, call.name, text))
 
-    return ToolContext(call.id, kit.workspace, kit.processes, kit.seen, output, kit.spill, kit.jobs)
+    unreadable = kit.permissions.unreadable(call.name, kit.workspace)
+    return ToolContext(call.id, kit.workspace, kit.processes, kit.seen, output, kit.spill, kit.jobs, unreadable)
 
 
 def _result(call: ToolCall, output: ToolOutput) -> ToolResult:

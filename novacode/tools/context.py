@@ -22,7 +22,8 @@ class ToolContext:
 
     `output` takes live output: it is shown to people, and it is what the result holds where the call times out or is
     cancelled. It is synchronous and cheap; feed it large chunks. `spill` is a folder for output too long for a
-    result. `jobs` are those of the run, which outlive the call and never the run.
+    result. `jobs` are those of the run, which outlive the call and never the run. `unreadable` tells which files below
+    a folder a rule keeps from the call, by their resolved paths; `None` where there are none.
     """
 
     call_id: CallId
@@ -32,3 +33,4 @@ class ToolContext:
     output: Callable[[bytes], None]
     spill: Path
     jobs: Jobs = attrs.field(factory=Jobs)
+    unreadable: Callable[[Path], bool] | None = None

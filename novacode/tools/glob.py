@@ -67,7 +67,7 @@ class GlobTool:
         for seen, path in enumerate(walk(folder)):
             if seen % _BREATH == 0:
                 await trio.lowlevel.checkpoint()
-            if path is not None and wanted.fits(path):
+            if path is not None and wanted.fits(path) and not (ctx.unreadable and ctx.unreadable(folder / path)):
                 count += 1
                 if len(found) < args.limit:
                     found.append(printable(ctx.workspace.display(folder / path)))

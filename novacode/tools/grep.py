@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -74,7 +74,13 @@ class GrepTool:
         matches = Matches(search, args.context, args.limit)
         start = ctx.workspace.resolve(args.path)
         prefix = _prefix(start, args, ctx.workspace)
-        sieve = Sieve(iter(_files(start, args)), start, byte_pattern(args.pattern, ignore_case=args.ignore_case), _MOST)
+        kept_back: set[str] = set()
+        sieve = Sieve(
+            iter(_files(start, args, ctx.unreadable, kept_back)),
+            start,
+            byte_pattern(args.pattern, ignore_case=args.ignore_case),
+            _MOST,
+        )
         due = 0
         while not sieve.ended:
             for path in await sieve.next(ctx):
@@ -90,7 +96,8 @@ class GrepTool:
                 text = _text_of(data[:LARGEST_SEARCHED], search)
                 if text:
                     await matches.look_in(printable(prefix + path), text)
-        return ToolOutput.of(matches.report(f"Nothing below `{args.path}` matches `{args.pattern}`."))
+        report = matches.report(f"Nothing below `{args.path}` matches `{args.pattern}`.")
+        return ToolOutput.of(f"{report}\n{_left_out(len(kept_back))}" if kept_back else report)
 
 
 def _prefix(start: Path, args: GrepArgs, workspace: Workspace) -> str:
@@ -107,12 +114,28 @@ def _prefix(start: Path, args: GrepArgs, workspace: Workspace) -> str:
     return "" if shown == "." else f"{shown}/"
 
 
-def _files(start: Path, args: GrepArgs) -> Iterable[str | None]:
-    """Return the paths below `start` that are searched, an empty one for `start` itself; `None` to take a breath."""
+def _files(
+    start: Path, args: GrepArgs, unreadable: Callable[[Path], bool] | None, kept_back: set[str]
+) -> Iterable[str | None]:
+    """Yield the paths below `start` that are searched, an empty one for `start` itself; `None` to take a breath.
+
+    Those that are `unreadable` go to `kept_back`.
+    """
     if not start.is_dir():
-        return ("",)
+        yield ""
+        return
     wanted = PathGlob(args.glob) if args.glob else None
-    return (path for path in walk(start) if path is None or wanted is None or wanted.fits(path))
+    for path in walk(start):
+        if path is not None and wanted is not None and not wanted.fits(path):
+            continue
+        if path is not None and unreadable is not None and unreadable(start / path):
+            kept_back.add(path)
+        else:
+            yield path
+
+
+def _left_out(count: int) -> str:
+    return f"[{count} files were left out: a rule keeps them from being read]"
 
 
 def _text_of(data: bytes, search: Search) -> str:

@@ -129,11 +129,9 @@ find . \( -name a -o -name b \) -print0
 find . -newer README
 find . -name a -prune -o -print
 grep foo README
-grep -rn foo src
 grep -E 'a|b' README
 grep -e a -e b README
 grep -c "" README
-grep --include='*.py' -r foo .
 grep -A2 -B 2 foo README
 grep '/etc/passwd' README
 egrep -o 'f+' README
@@ -193,7 +191,6 @@ git rev-list --count HEAD
 git for-each-ref --format='%(refname)'
 git show-ref
 git shortlog -sn HEAD
-git grep -n foo
 git check-ignore README
 git --no-pager log -1
 git --version
@@ -1127,6 +1124,17 @@ git diff --output=P6
 git diff -O P
 wc *
 wc --files0-from=P
+""",
+    # Searches folders in which a file may be that another policy denies to read.
+    "aaaak": r"""
+grep -rn foo src
+grep -r foo
+grep --include='*.py' -r foo .
+egrep foo src
+git grep -n foo
+rg foo src
+rg foo
+cat README | rg foo
 """,
     # Compares what is in two folders, and follows a link there that leads out.
     "kkakd": r"""

@@ -218,6 +218,40 @@ def test_always_for_a_file_stores_that_file(tool: str, path: str, text: str, wor
     assert isinstance(on_path(made, tool, f"{path}2", workspace), Ask)
 
 
+SEARCHES = [
+    ("grep -r foo .", Ask), ("grep -r foo", Ask), ("grep -r foo src", Allow), ("rg foo", Ask), ("rg foo src", Allow),
+    ("git grep foo", Ask), ("grep foo a.txt", Allow), ("ls -R", Allow), ("cat a.txt | grep foo", Allow),
+    ("grep -r foo secret", Deny), ("diff src secret", Deny), ("diff src .", Deny),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.BYPASS])
+@pytest.mark.parametrize(("line", "verdict"), SEARCHES)
+def test_a_search_of_a_folder_is_not_free_of_a_rule_for_what_is_in_it(
+    mode: Mode, line: str, verdict: type, workspace: Workspace
+) -> None:
+    """`grep -r` from above showed what no call was to read."""
+    for name in ("src", "secret"):
+        (workspace.root / name).mkdir(exist_ok=True)
+    assert isinstance(shell(policy("deny read(secret/**)", mode=mode), line, workspace), verdict)
+
+
+@pytest.mark.parametrize(
+    ("rule", "places"),
+    [
+        ("read(secret/**)", [".", "secret", "secret/a"]),
+        ("read(.env)", [".", "src", "secret", "secret/a"]),
+        ("read(=secret/k)", [".", "secret"]),
+        ("read(secret/k)", [".", "secret"]),
+        ("read(/nowhere/**)", []),
+    ],
+)
+def test_where_a_rule_may_cover_something_below(rule: str, places: list[str], workspace: Workspace) -> None:
+    found = parse_rule(rule, "deny", "t")
+    tried = [".", "src", "secret", "secret/a"]
+    assert [one for one in tried if found.may_match_below(workspace.resolve(one), workspace)] == places
+
+
 def test_a_file_name_cannot_smuggle_in_rules(workspace: Workspace) -> None:
     """The name `x)`, line break, `shell(*)` would be kept as a rule for every command."""
     verdict = on_path(policy(), "write", "x)\nshell(*)\nedit(y", workspace)

@@ -147,6 +147,7 @@ class Bench:
     jobs: Jobs = attrs.Factory(Jobs)
     live: list[bytes] = attrs.Factory(list)
     calls: int = 0
+    unreadable: Callable[[Path], bool] | None = None
 
     @classmethod
     def at(cls, root: Path, spill: Path) -> Bench:
@@ -155,7 +156,10 @@ class Bench:
 
     def context(self, call: CallId) -> ToolContext:
         """Return what a tool gets for `call`."""
-        return ToolContext(call, self.workspace, self.processes, self.seen, self.live.append, self.spill, self.jobs)
+        take = self.live.append
+        return ToolContext(
+            call, self.workspace, self.processes, self.seen, take, self.spill, self.jobs, self.unreadable
+        )
 
     def permit(self, tool: Tool[Any], arguments: Mapping[str, JSON]) -> Permit[Any]:
         """Return a permit for `arguments`, validated. Raises `InvalidArguments`."""

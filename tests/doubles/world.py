@@ -148,6 +148,9 @@ class Rules:
     def remember(self, rules: tuple[str, ...], scope: object) -> None:
         return None
 
+    def unreadable(self, tool: str, workspace: Workspace) -> None:
+        return None
+
 
 class Quiet:
     """Processes of a world that has none."""

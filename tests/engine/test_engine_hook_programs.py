@@ -34,6 +34,9 @@ class Everything:
     def judge(self, *_: object) -> Allow:
         return Allow("the test")
 
+    def unreadable(self, *_: object) -> None:
+        return None
+
 
 def world_in(root: Path, replies: Any, *specs: HookSpec) -> World:
     """Return a world of real tools, processes and hooks in `root`."""

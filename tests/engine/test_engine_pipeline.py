@@ -397,6 +397,9 @@ class Remembering:
     def judge(self, call: Any, effects: Any, workspace: Any) -> Any:
         return World().permissions.judge(attrs.evolve(call, name="asks"), effects, workspace)
 
+    def unreadable(self, *_: Any) -> None:
+        return None
+
     def remember(self, rules: tuple[str, ...], scope: Scope) -> None:
         if self._error is not None:
             raise self._error

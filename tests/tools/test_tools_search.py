@@ -151,6 +151,16 @@ def test_there_is_no_wrong_path_pattern(pattern, path):
     assert PathGlob(pattern).fits(path) in (True, False)
 
 
+async def test_what_a_rule_keeps_from_being_read_is_in_no_search(tree):
+    """A rule for a file holds also where the folder above it is searched."""
+    tree.unreadable = lambda path: path.is_relative_to(tree.root / "src")
+    text = await tree.run(GREP, pattern="needle")
+    assert "src/" not in text
+    assert "a.txt" in text
+    assert text.endswith("\n[6 files were left out: a rule keeps them from being read]")
+    assert "src/" not in await tree.run(GLOB, pattern="**/*")
+
+
 async def test_glob_lists_sorted_paths_from_the_workspace(tree):
     assert await tree.run(GLOB, pattern="*.{py,md}") == "docs/y.md\nsrc/deep/z.py\nsrc/main.py"
     assert await tree.run(GLOB, pattern="*.py", path="src") == "src/deep/z.py\nsrc/main.py"
