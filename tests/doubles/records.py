@@ -27,8 +27,9 @@ def results(world: World) -> dict[str, ToolResult]:
 
 
 def trace(world: World, call_id: str) -> list[str]:
-    """Return what the log has about one call, without its id."""
-    return [entry.removesuffix(f" {call_id}") for entry in world.log if entry.endswith(f" {call_id}")]
+    """Return which steps the log has of one call, without its id; when its work itself was done is no step."""
+    steps = [entry.removesuffix(f" {call_id}") for entry in world.log if entry.endswith(f" {call_id}")]
+    return [step for step in steps if step != "done"]
 
 
 def phases(world: World, call_id: str) -> list[Phase]:
