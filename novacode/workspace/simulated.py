@@ -55,12 +55,12 @@ class SimulatedWorld:
         self.under_way.add(call_id)
         try:
             return await self._played(call_id, entry, act, show)
-        except trio.Cancelled:
+        except trio.Cancelled:  # noqa: ASYNC103 - the script may ask for a tool that swallows it
             self.cleaning.add(call_id)
             with grace.cleanup(entry.cleanup + 1.0):
                 await trio.sleep(entry.cleanup)
             if entry.sin == "swallow":
-                return "it went on as if nothing had been asked", 0
+                return "it went on as if nothing had been asked", 0  # noqa: ASYNC104
             raise
         finally:
             self.cleaning.discard(call_id)
