@@ -11,6 +11,7 @@ from novacode.engine.bus import Bus
 from novacode.engine.compaction import Compactor
 from novacode.engine.conversation import Conversation
 from novacode.engine.gate import Gate, Overlap
+from novacode.engine.groups import RunBroken
 from novacode.engine.kit import Kit, Services
 from novacode.engine.ledger import Stopping
 from novacode.engine.limits import Ending, Limits, Progress
@@ -56,6 +57,8 @@ class Agent:
         self.on_answer: Callable[[ApprovalAsked, Answer], None] = lambda asked, answer: None
         """Told of every answer that counts, the question first."""
         bus.on_failure = self._cannot_write
+        bus.on_bug = self._face_failed
+        self._bug: Exception | None = None
 
     @property
     def active(self) -> Run | None:
@@ -66,7 +69,8 @@ class Agent:
         """Run one prompt to its end; see `Run.drive` for what that means under cancellation.
 
         Raises `UsageError` while another run of this agent is under way: the next one starts when it is over. Raises
-        `SessionError` where the session could not be written before: what is run then would be on no record.
+        `SessionError` where the session could not be written before: what is run then would be on no record. Raises
+        `RunBroken`, once everything is on record and reaped, where a subscriber of the bus has failed.
         """
         if self.bus.failure is not None:
             raise SessionError(f"no run can start: {self.bus.failure}") from self.bus.failure
@@ -78,9 +82,13 @@ class Agent:
             run.cancel(self._cancelled_before)
             self._cancelled_before = ""
         try:
-            return await run.drive(user, self.options.model)
+            ended = await run.drive(user, self.options.model)
         finally:
             self._run = None
+            bug, self._bug = self._bug, None
+        if bug is not None:
+            raise RunBroken(f"the run was ended by a bug: {type(bug).__name__}: {bug}") from bug
+        return ended
 
     def cancel(self, reason: str) -> bool:
         """Ask the active run to stop; whether there was one."""
@@ -110,6 +118,12 @@ class Agent:
     def _cannot_write(self, error: SessionError) -> None:
         if self._run is not None:
             self._run.fail(Ending(RunStatus.FAILED, "session_error", f"the session cannot be written: {error}"))
+
+    def _face_failed(self, bug: Exception) -> None:
+        # Raised where the event was emitted it would come between what was done and its commit.
+        self._bug = self._bug or bug
+        if self._run is not None:
+            self._run.fail(Ending(RunStatus.FAILED, "internal_error", f"{type(bug).__name__}: {bug}"))
 
     def _new_run(self, run_id: RunId) -> Run:
         emit = self.bus.emitter(run_id)

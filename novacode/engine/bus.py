@@ -30,13 +30,15 @@ class Bus:
     A sink is synchronous and quick. Where one does something that emits again (it answers a question, say), that event
     is handed out after the one under way, so every sink sees the same order. `SessionError` out of a sink (the journal
     cannot be written) does not hit the code that emitted: the first is kept in `failure` and told to `on_failure`,
-    which stops the run.
+    which stops the run. Any other exception, a bug of a face, is told to `on_bug` in the same way; without one it comes
+    out where the event was emitted.
     """
 
     def __init__(self, clock: Callable[[], float], seq: int = 0) -> None:
         self.seq = seq
         self.failure: SessionError | None = None
         self.on_failure: Callable[[SessionError], None] = lambda _: None
+        self.on_bug: Callable[[Exception], None] | None = None
         self._clock = clock
         self._sinks: list[Sink] = []
         self._queue: deque[Stamped] = deque()
@@ -79,6 +81,10 @@ class Bus:
                 sink(stamped)
             except SessionError as error:
                 self.fail(error)
+            except Exception as bug:
+                if self.on_bug is None:
+                    raise
+                self.on_bug(bug)
 
 
 class Feed:

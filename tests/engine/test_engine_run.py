@@ -588,3 +588,25 @@ async def test_live_output_is_decoded_as_one_stream(autojump_clock: Any) -> None
     tool.run = in_halves  # type: ignore[method-assign]
     await world.agent.run("go")
     assert [event.text for event in world.of(CallOutput)] == ["\u00e9", "!"]
+
+
+async def test_a_face_that_fails_comes_in_between_no_call_and_its_record(autojump_clock: Any) -> None:
+    """It raised out of the closing of the ledger, and two calls that had begun were in no history."""
+    world = World([[call("a", "work", 1, takes=50.0), call("b", "work", 2, takes=50.0), TOOL_USE], DONE])
+    running: list[str] = []
+
+    def face(stamped: Stamped) -> None:
+        if isinstance(stamped.event, CallMoved) and stamped.event.phase is Phase.RUNNING:
+            running.append(stamped.event.call_id)
+            if len(running) == 2:
+                trio.lowlevel.current_trio_token().run_sync_soon(world.agent.cancel, "test")
+        if isinstance(stamped.event, CallSettled):
+            raise ValueError("the face is broken")
+
+    world.bus.subscribe(face)
+    with pytest.raises(RunBroken, match="ValueError: the face is broken"):
+        await world.agent.run("go")
+    exchange = next(world.talk.history.exchanges)
+    assert [(result.outcome, result.began) for result in exchange.results] == [(Outcome.CANCELLED, True)] * 2
+    world.bus.unsubscribe(face)
+    assert (await world.agent.run("again")).status is RunStatus.COMPLETED
