@@ -59,7 +59,7 @@ def test_the_same_point_gives_the_same_row() -> None:
     for kind in Kind:
         point = Point("parallel", 3, kind, How.RUN, 80)
         assert perform(point) == perform(point)
-        assert len({perform(attrs.evolve(point, seed=seed)).trace for seed in range(8)}) > 2
+        assert len({perform(attrs.evolve(point, seed=seed)).trace for seed in range(8)}) > 1
 
 
 def test_phases_are_told_as_they_are() -> None:
