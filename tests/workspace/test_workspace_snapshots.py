@@ -210,7 +210,7 @@ async def test_novacodes_own_folder_and_links_are_not_entered(history):
     (history.work / "link").symlink_to(outside)
     changed = await history.call("c", lambda: (outside / "x").write_text("x"))
     assert changed is None
-    inside = History(history.root / "second", store=history.root / "second/work/.novacode/snapshots")
+    inside = History(history.root / "second", store=history.root / "second/project/.novacode/snapshots")
     assert await inside.call("c1", lambda: inside.write("a", "x")) == FilesChanged("c1", "tool", created=("a",))
 
 
