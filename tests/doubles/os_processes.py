@@ -29,8 +29,23 @@ def shell(text: str, cwd: Path = Path("/"), **more: object) -> Command:
 
 def alive(token: str) -> list[str]:
     """Return the command lines that hold `token`, of every process on the machine that is not a zombie."""
-    lines = [proctree.command_line(proc.pid, 400) for proc in proctree.everybody() if not proc.gone]
+    lines = [_command_line(proc.pid) for proc in proctree.everybody() if not proc.gone]
     return [line for line in lines if token in line]
+
+
+def _command_line(pid: int) -> str:
+    """Return the command line of `pid`; looked for again while it is empty because an `exec` is half done.
+
+    Linux shows no arguments between the new image and its stack. A kernel thread has none for ever, and no executable.
+    """
+    for _ in range(1000):
+        if line := proctree.command_line(pid, 400):
+            return line
+        try:
+            os.readlink(f"/proc/{pid}/exe")
+        except OSError:
+            return ""
+    return ""
 
 
 async def present(token: str, number: int = 1) -> bool:
