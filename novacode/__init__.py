@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from novacode.app.settings import Places, Settings, load_settings
-    from novacode.app.wiring import App, SessionWish, Setup, open_app
+    from novacode.app.setup import SessionWish, Setup
+    from novacode.app.wiring import App, open_app
     from novacode.authority.approvals import Answer, Receipt, Scope
     from novacode.authority.policy import Mode
     from novacode.engine.agent import Agent, AgentOptions
@@ -58,7 +59,8 @@ __all__ = [
 
 _HOMES: Mapping[str, str] = {
     "app.settings": "Places Settings load_settings",
-    "app.wiring": "App SessionWish Setup open_app",
+    "app.setup": "SessionWish Setup",
+    "app.wiring": "App open_app",
     "authority.approvals": "Answer Receipt Scope",
     "authority.policy": "Mode",
     "engine.agent": "Agent AgentOptions",

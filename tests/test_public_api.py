@@ -12,7 +12,7 @@ import novacode
 from novacode import Setup, load_settings, open_app, parse_script
 from novacode.app.choosing import scripted
 from novacode.app.settings import Places
-from novacode.app.wiring import SessionWish
+from novacode.app.setup import SessionWish
 
 
 def test_every_public_name_is_there_and_nothing_else_is() -> None:

@@ -11,7 +11,7 @@ from novacode.workspace.listing import Bounds
 from novacode.workspace.snapshots import FileHistory, Keeping, SwitchedOff
 
 if TYPE_CHECKING:
-    from novacode.app.wiring import Setup
+    from novacode.app.setup import Setup
 
 __all__ = ["file_history", "history_folder"]
 

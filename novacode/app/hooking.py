@@ -12,7 +12,7 @@ from novacode.authority.hooks import Hooks, NoHooks
 
 if TYPE_CHECKING:
     from novacode.app.choosing import Choice
-    from novacode.app.wiring import Setup
+    from novacode.app.setup import Setup
     from novacode.authority.hook_wire import HookFacts
     from novacode.authority.permissions import Permissions
     from novacode.sessions.store import Session

@@ -19,7 +19,7 @@ from novacode.values.request import Usage
 
 if TYPE_CHECKING:
     from novacode.app.choosing import Choice
-    from novacode.app.wiring import Setup
+    from novacode.app.setup import Setup
 
 __all__ = ["agent_options", "prompt_of", "retry_of", "unheld"]
 

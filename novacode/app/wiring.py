@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,10 +18,10 @@ from novacode.app.instructions import load_instructions
 from novacode.app.interrupts import Ladder
 from novacode.app.limiting import agent_options, prompt_of, retry_of, unheld
 from novacode.app.rule_store import RuleStore
-from novacode.app.settings import Settings
+from novacode.app.setup import Setup
 from novacode.app.shell_lines import analyse, reads_only
 from novacode.app.spilling import SpillPlace
-from novacode.app.tape_seam import NoTape, Replay, Surroundings, Taping
+from novacode.app.tape_seam import NoTape, Surroundings, Taping
 from novacode.authority.permissions import Permissions
 from novacode.authority.policy import Policy
 from novacode.engine.agent import Agent
@@ -42,48 +42,9 @@ from novacode.workspace.environment import is_provider_key
 from novacode.workspace.paths import Workspace
 from novacode.workspace.processes import RealProcesses
 
-__all__ = ["App", "SessionWish", "Setup", "open_app"]
+__all__ = ["App", "open_app"]
 
 _DETERMINISTIC_ID = SessionId("s-deterministic")
-
-
-@attrs.frozen
-class SessionWish:
-    """Which session to use: a new one, the latest of this folder, or one by id; perhaps a copy; perhaps none kept."""
-
-    latest: bool = False
-    wanted: str = ""
-    fork: bool = False
-    keep: bool = True
-
-
-@attrs.frozen
-class Setup:
-    """What a session is made from. `somebody` is whether a person can be asked.
-
-    `simulate` puts a world in memory behind the tools: nothing real is run, read or written.
-
-    `record` is where a tape of it is written, and `replay` the tape that takes the place of the model, and perhaps of
-    everything.
-
-    `choice` is a model that was chosen already; without it the settings name one. `rules_of` is the folder whose
-    "always" rules are read and written, where that is another than `cwd`: a worktree comes and goes.
-    """
-
-    settings: Settings
-    environ: Mapping[str, str]
-    home: Path
-    cwd: Path
-    extra: tuple[Path, ...] = ()
-    session: SessionWish = attrs.field(factory=SessionWish)
-    somebody: bool = False
-    deterministic: bool = False
-    seed: int = 0
-    choice: Choice | None = None
-    simulate: bool = False
-    rules_of: Path | None = None
-    record: Path | None = None
-    replay: Replay | None = None
 
 
 @attrs.frozen

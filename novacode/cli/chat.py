@@ -12,7 +12,8 @@ import attrs
 import click
 
 from novacode._version import VERSION
-from novacode.app.wiring import App, SessionWish, Setup, open_app
+from novacode.app.setup import SessionWish, Setup
+from novacode.app.wiring import App, open_app
 from novacode.cli.approving import can_ask
 from novacode.cli.escape import visible
 from novacode.cli.faces import faces

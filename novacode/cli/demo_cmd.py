@@ -15,7 +15,8 @@ import trio
 
 from novacode.app.choosing import scripted
 from novacode.app.settings import Places, environment, load_settings
-from novacode.app.wiring import App, SessionWish, Setup, open_app
+from novacode.app.setup import SessionWish, Setup
+from novacode.app.wiring import App, open_app
 from novacode.cli.render import Look, make_face
 from novacode.models.script import tour_script
 from novacode.values.events import CallOutput, CallReady, CallSettled, RunEnded, RunStatus, Stamped

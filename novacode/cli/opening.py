@@ -12,8 +12,8 @@ import trio
 
 from novacode.app.scheduling import seed_scheduler
 from novacode.app.settings import Places, environment, home_folder, load_settings
+from novacode.app.setup import SessionWish, Setup
 from novacode.app.tape_seam import Replay
-from novacode.app.wiring import SessionWish, Setup
 from novacode.authority.policy import Mode
 from novacode.cli.approving import can_ask
 from novacode.cli.early import HERE

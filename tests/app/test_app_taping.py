@@ -12,9 +12,10 @@ import trio
 
 from novacode.app.choosing import scripted
 from novacode.app.settings import Places, load_settings
+from novacode.app.setup import SessionWish, Setup
 from novacode.app.tape_seam import Replay
 from novacode.app.taping import choice_of
-from novacode.app.wiring import SessionWish, Setup, open_app
+from novacode.app.wiring import open_app
 from novacode.authority.approvals import Answer, Scope
 from novacode.errors import UsageError
 from novacode.models.script import parse_script

@@ -19,7 +19,8 @@ from doubles.replies import anthropic
 from person import Person, at_terminal
 
 from novacode.app.settings import Places, load_settings
-from novacode.app.wiring import SessionWish, Setup, open_app
+from novacode.app.setup import SessionWish, Setup
+from novacode.app.wiring import open_app
 from novacode.authority.approvals import Answer as Approval
 from novacode.authority.policy import Mode
 from novacode.values.events import ApprovalAsked, CallSettled, RunStatus, Stamped, TextDelta
