@@ -62,7 +62,8 @@ _BY_WORD: Mapping[str, tuple[FailureKind, bool]] = {
     "slow_down": (_K.OVERLOADED, True),
     "service_unavailable": (_K.OVERLOADED, True),
     "model_not_found": (_K.INVALID_REQUEST, False),
-    # Google
+    # Google; the reason stands in the details, and a wrong key is an INVALID_ARGUMENT with status 400
+    "API_KEY_INVALID": (_K.AUTHENTICATION, False),
     "UNAUTHENTICATED": (_K.AUTHENTICATION, False),
     "PERMISSION_DENIED": (_K.AUTHENTICATION, False),
     "RESOURCE_EXHAUSTED": (_K.RATE_LIMIT, True),
@@ -75,10 +76,10 @@ _BY_WORD: Mapping[str, tuple[FailureKind, bool]] = {
     "INVALID_ARGUMENT": (_K.INVALID_REQUEST, False),
     "FAILED_PRECONDITION": (_K.INVALID_REQUEST, False),
     "NOT_FOUND": (_K.INVALID_REQUEST, False),
-    # the least telling last: any of the words above says more
-    "invalid_request_error": (_K.INVALID_REQUEST, False),
-    "BadRequestError": (_K.INVALID_REQUEST, False),
 }
+
+_VAGUE = frozenset({"invalid_request_error", "BadRequestError"})
+"""Words that imitators put beside any refusal, a wrong key's 401 and a rate limit's 429 too: the status says more."""
 
 # Each alternative is one provider's sentence; they are looked for only where the request itself was refused.
 _TOO_LONG = re.compile(
@@ -144,11 +145,9 @@ def _kind(report: _Report, status: int | None) -> tuple[FailureKind, bool]:
         return _K.CONTEXT_TOO_LONG, False
     if known is not None:
         return known
-    if status is None:
-        return _K.SERVER, True
-    if status in _BY_STATUS:
+    if status is not None and status in _BY_STATUS:
         return _BY_STATUS[status]
-    if 400 <= status < 500:
+    if not _VAGUE.isdisjoint(report.words) or (status is not None and 400 <= status < 500):
         return _K.INVALID_REQUEST, False
     return _K.SERVER, True
 
@@ -183,9 +182,16 @@ def _read_error(error: JSON) -> _Report:
         return _read_error(nested)
     message = error.get("message") or error.get("detail") or error.get("error") or error.get("msg") or ""
     words = [str(error[key]) for key in ("type", "status", "code") if isinstance(error.get(key), str | int)]
+    words += _reasons(error.get("details"))
     status = next((error[key] for key in ("status_code", "code", "status") if _is_status(error.get(key))), None)
     text = message if isinstance(message, str) else jsonio.dump_text(message)
     return _Report(text.strip(), tuple(words), status, error.get("details"), "n_ctx" in error)
+
+
+def _reasons(details: JSON) -> list[str]:
+    """Return what Google's `ErrorInfo` details give as the reason."""
+    found = details if isinstance(details, list) else []
+    return [item["reason"] for item in found if isinstance(item, Mapping) and isinstance(item.get("reason"), str)]
 
 
 def _is_status(value: JSON) -> bool:

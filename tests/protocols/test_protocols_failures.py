@@ -152,6 +152,32 @@ def test_the_providers_word_counts_more_than_the_status(status, error, kind, ret
 
 
 @pytest.mark.parametrize(
+    ("status", "kind", "retryable"),
+    [
+        (400, K.INVALID_REQUEST, False),
+        (401, K.AUTHENTICATION, False),
+        (403, K.AUTHENTICATION, False),
+        (404, K.INVALID_REQUEST, False),
+        (429, K.RATE_LIMIT, True),
+        (500, K.INVALID_REQUEST, False),
+        (503, K.OVERLOADED, True),
+    ],
+)
+@pytest.mark.parametrize("word", ["invalid_request_error", "BadRequestError"])
+def test_a_word_that_stands_beside_any_refusal_leaves_it_to_the_status(status, kind, retryable, word):
+    failure = answer(status, {"error": {"message": "Incorrect API key", "type": word}})
+    assert failure == Failure(kind, "Incorrect API key", retryable, None, status, word)
+
+
+def test_a_wrong_key_as_google_says_it():
+    """A plain bad argument by its status and its word; the reason stands in the details."""
+    details = [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]
+    error = {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT", "details": details}
+    expected = Failure(K.AUTHENTICATION, "API key not valid.", False, None, 400, "INVALID_ARGUMENT")
+    assert answer(400, {"error": error}) == expected
+
+
+@pytest.mark.parametrize(
     ("headers", "seconds"),
     [
         ({"retry-after": "7"}, 7.0),
