@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from pathlib import Path
 
 import trio
@@ -12,7 +13,7 @@ from novacode.values.ids import CallId
 from novacode.workspace import proctree
 from novacode.workspace.base import Command
 
-__all__ = ["Heard", "alive", "gone", "present", "shell", "unique"]
+__all__ = ["Heard", "alive", "end_all", "gone", "present", "shell", "unique"]
 
 _numbers = itertools.count(1)
 
@@ -31,6 +32,13 @@ def alive(token: str) -> list[str]:
     """Return the command lines that hold `token`, of every process on the machine that is not a zombie."""
     lines = [_command_line(proc.pid) for proc in proctree.everybody() if not proc.gone]
     return [line for line in lines if token in line]
+
+
+def end_all(token: str) -> None:
+    """Kill what holds `token`, where the one who would have reaped it was killed on purpose."""
+    for proc in proctree.everybody():
+        if not proc.gone and token in _command_line(proc.pid):
+            os.kill(proc.pid, signal.SIGKILL)
 
 
 def _command_line(pid: int) -> str:

@@ -83,6 +83,7 @@ def _run(wish: dict[str, Any]) -> None:
 
 async def _main(wish: dict[str, Any]) -> None:
     import trio
+    from doubles.reader import Reader
     from doubles.world import World
 
     from novacode.engine.agent import Agent, AgentOptions
@@ -99,7 +100,8 @@ async def _main(wish: dict[str, Any]) -> None:
     store = Store(home, lambda: 1.9e9, lambda count: bytes(count), Secrets())
     session = store.open(store.latest(home) or "") if wish["resume"] else store.create(home)
     loaded = session.loaded
-    world = World(_script("b" if wish["resume"] else "a"))
+    model = Reader(_script("b" if wish["resume"] else "a"), limit=_CAN_READ)
+    world = World(services={"model": model})
     world.bus = Bus(trio.current_time, loaded.last_seq)
     world.bus.subscribe(session.journal.append)
     world.agent = Agent(
@@ -107,7 +109,7 @@ async def _main(wish: dict[str, Any]) -> None:
         Conversation(loaded.history),
         world.bus,
         IdSource(session.id, loaded.runs),
-        AgentOptions(somebody=True, model="fake"),
+        AgentOptions(somebody=True, model="fake", window=_CAN_READ),
     )
     seen = os.open(home / "acknowledged", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     world.bus.subscribe(lambda stamped: os.write(seen, b"%d\n" % stamped.seq) if _kept(stamped) else None)
@@ -125,6 +127,7 @@ def _kept(stamped: Any) -> bool:
 
 
 _COUNT = [0]
+_CAN_READ = 4_000  # tokens; what the calls below give does not fit, so that the conversation is shortened on the way
 
 
 def _dying(real: Any, at: int, how: str) -> Any:
@@ -148,7 +151,10 @@ def _dying(real: Any, at: int, how: str) -> Any:
 
 
 def _script(name: str) -> list[list[Any]]:
-    """Two prompts of several turns: calls side by side, some asked for, some refused, one broken, a stream lost."""
+    """Two prompts of several turns: calls side by side, some asked for, some refused, one broken, a stream lost.
+
+    Its results outgrow what the model can read, and so does what it says: outputs are shortened, and summaries asked.
+    """
     from doubles.fake_model import Break, Pause, broken, call, end, say
 
     from novacode.values.request import StopReason
@@ -156,8 +162,8 @@ def _script(name: str) -> list[list[Any]]:
     def turn(number: int) -> list[Any]:
         ids = [f"{name}{number}{letter}" for letter in "abcd"]
         return [
-            say(f"turn {number}"),
-            call(ids[0], "work", 1, takes=2, prints="x"),
+            say(f"turn {number}" + "." * (5_000 if number == 3 else 0)),
+            call(ids[0], "work", 1, takes=2, prints="x", gives=8_500 if number == 1 else 0),
             call(ids[1], "asks", 2, takes=1, writes=["f"]),
             Pause(0.5),
             call(ids[2], "asks", 3, takes=1, writes=["f"]),

@@ -14,7 +14,7 @@ from novacode.protocols.summary import codec_for
 from novacode.sessions.check import check_session
 from novacode.sessions.fold import events_of, load
 from novacode.sessions.store import Store
-from novacode.values.events import CallMoved, CallSettled, Phase, RunEnded
+from novacode.values.events import CallMoved, CallSettled, Compacted, Phase, RunEnded
 from novacode.values.history import Exchange
 from novacode.values.request import ModelRequest
 from novacode.values.results import Outcome
@@ -37,6 +37,8 @@ def writes(zygote, tmp_path_factory):
     assert answer["status"] == 0
     [path] = (home / "sessions").glob("*/*.jsonl")
     assert check_session(path).problems == ()
+    shortened = [one.event for one in events_of(path) if isinstance(one.event, Compacted)]
+    assert {bool(event.summary) for event in shortened} == {False, True}, "outputs alone, and with a summary"
     return answer["writes"]
 
 
@@ -81,9 +83,11 @@ def repaired(home, path, before):
     if path.read_bytes() != once:
         yield "opening it a second time wrote something"
     yield from (str(one) for one in check_session(path).problems)
-    history = load(path).history
-    if refused(history):
-        yield f"after the repair: {refused(history)}"
+    sent, history = load(path).history, load(path, whole=True).history
+    if refused(sent) or refused(history):
+        yield f"after the repair: {refused(sent)}, {refused(history)}"
+    if sent == history and any(isinstance(one.event, Compacted) for one in before):
+        yield "it was shortened, and is not any more"
     begun = {
         one.event.call_id for one in before if isinstance(one.event, CallMoved) and one.event.phase is Phase.RUNNING
     }

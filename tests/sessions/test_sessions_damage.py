@@ -19,6 +19,7 @@ from novacode.values.events import (
     CallMoved,
     CallReady,
     CallSettled,
+    Compacted,
     Phase,
     RunBegan,
     RunEnded,
@@ -39,7 +40,7 @@ def sealed(line):
 
 
 def whole_session():
-    """Four runs: text, calls side by side with an approval, text, and one that a crash has cut off."""
+    """Four runs: text, calls with an approval, text with a compaction, and one that a crash has cut off."""
     one, two = call("k1", 1), call("k2", 2)
     middle = [
         RunBegan(User.said("go"), "demo"),
@@ -54,8 +55,10 @@ def whole_session():
         TurnCommitted(Exchange(Assistant((Text("I look."), one, two), "demo"), (result(one), result(two)))),
         RunEnded(RunStatus.COMPLETED, "completed"),
     ]
+    began, *rest = text_run(3)
+    shortened = [began, Compacted(1, "What was done.", 9, {CallId("k1"): 500}, 9, 5), *rest]
     lines, seq = [encode(HEADER)], 1
-    for number, events in enumerate((text_run(1), middle, text_run(3), open_turn()), start=1):
+    for number, events in enumerate((text_run(1), middle, shortened, open_turn()), start=1):
         lines += [encode(stamp) for stamp in stamped(events, first=seq, run=f"s-x-r{number}")]
         seq += len(events)
     return b"".join(lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ import trio
 import trio.testing
 from doubles.command_line import Place, checking
 from doubles.fake_model import Break, call, end, say
-from doubles.os_processes import alive, unique
+from doubles.os_processes import alive, end_all, unique
 from doubles.replies import anthropic, chat
 from doubles.rules import violations
 from doubles.world import World
@@ -31,7 +30,6 @@ from novacode.values.ids import CallId, SessionId
 from novacode.values.parts import Assistant, Text, ToolCall, User
 from novacode.values.request import ModelRequest, StopReason
 from novacode.values.results import Outcome, ToolResult
-from novacode.workspace import proctree
 
 PROTOCOLS = ("anthropic", "openai-chat", "openai-responses", "gemini")
 
@@ -88,9 +86,7 @@ def test_br_003_a_session_whose_process_was_killed_goes_on_with_any_provider(tmp
         place.until(lambda: bool(alive(token)))
         process.kill()
         place.wait(process)
-        for proc in proctree.everybody():  # nobody was left to reap it
-            if not proc.gone and token in proctree.command_line(proc.pid, 400):
-                os.kill(proc.pid, signal.SIGKILL)
+        end_all(token)  # nobody was left to reap it
         again = place.run("run", "--base-url", server.url, "-m", "anthropic/m", *flags, "-c", "go on")
         blocks = server.requests[-1].json["messages"][2]["content"]
     assert (again.code, again.result["result"]) == (0, "Going on.")
