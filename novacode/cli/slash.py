@@ -18,7 +18,7 @@ from novacode.errors import NovaError
 from novacode.values.events import RunEnded, Stamped
 from novacode.values.request import Usage
 
-__all__ = ["Commands", "Outcome", "Quit", "Reopen"]
+__all__ = ["Commands", "Compact", "Outcome", "Quit", "Reopen"]
 
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z-]*|\?)(?:\s+(.*))?", re.DOTALL)
 """A path (`/usr/bin is full`) is no command: its first word has a second slash."""
@@ -43,7 +43,14 @@ class Reopen:
     model: str | None = None
 
 
-Outcome = str | Quit | Reopen
+@attrs.frozen
+class Compact:
+    """Shorten the conversation; `wanted` is what the summary has to hold besides."""
+
+    wanted: str = ""
+
+
+Outcome = str | Quit | Reopen | Compact
 """A text to show, or what to do instead."""
 
 
@@ -83,6 +90,7 @@ class Commands:
             "permissions": ("the mode and the rules in force, each with where it comes from", self._permissions),
             "session": ("which session this is, and how to come back to it", self._session),
             "cost": ("what was used so far", self._cost),
+            "compact": ("[WHAT] shorten the conversation to a summary; WHAT it must not leave out", Compact),
             "clear": ("begin a new session; this one is kept", self._clear),
             "quit": ("end the chat; so do Ctrl-D, and Ctrl-C twice", lambda _: Quit()),
         }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import trio
@@ -18,7 +19,7 @@ from novacode.cli.escape import visible
 from novacode.cli.faces import Faces
 from novacode.cli.outlet import Outlet
 from novacode.cli.reading import Key, Reader
-from novacode.cli.slash import Commands, Quit, Reopen
+from novacode.cli.slash import Commands, Compact, Quit, Reopen
 from novacode.cli.stdout import Stdout
 from novacode.cli.text_output import answer_bytes, failure_text
 from novacode.errors import NovaError
@@ -60,7 +61,9 @@ class Talk:
             outcome = self._commands.take(text) if text else ""
             match outcome:
                 case None:
-                    said = await self._work(text)
+                    said = await self._work(partial(self._app.agent.run, text))
+                case Compact(wanted):
+                    said = await self._work(partial(self._app.agent.compact, wanted))
                 case str():
                     await self._say(outcome)
                 case Quit():
@@ -96,12 +99,12 @@ class Talk:
                     await self._say("\n" * signalled + "(Ctrl-C again within 2 seconds, or Ctrl-D, ends the chat)\n")
         return ""
 
-    async def _work(self, prompt: str) -> str:
-        """Run a prompt, and return what the person said instead while it was under way; mostly nothing."""
+    async def _work(self, work: Callable[[], Awaitable[RunEnded]]) -> str:
+        """Do a run, and return what the person said instead while it was under way; mostly nothing."""
         face, approver = self._shown.face, self._shown.approver
         face.resume()
         try:
-            ended = await self._app.agent.run(prompt)
+            ended = await work()
         except NovaError as error:
             face.say(f"novacode: {visible(str(error))}")
             return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import attrs
 
@@ -72,17 +72,28 @@ class Agent:
         `SessionError` where the session could not be written before: what is run then would be on no record. Raises
         `RunBroken`, once everything is on record and reaped, where a subscriber of the bus has failed.
         """
+        user = User.said(prompt) if isinstance(prompt, str) else prompt
+        return await self._one(lambda run: run.drive(user, self.options.model))
+
+    async def compact(self, wanted: str = "") -> RunEnded:
+        """Shorten the conversation with a summary that the model writes; `wanted` is what that has to hold besides.
+
+        It is a run without a prompt, and ends, is cancelled and raises as one. Its reason is `compacted`, or
+        `not_compacted` where there was nothing to win.
+        """
+        return await self._one(lambda run: run.compact(wanted))
+
+    async def _one(self, drive: Callable[[Run], Awaitable[RunEnded]]) -> RunEnded:
         if self.bus.failure is not None:
             raise SessionError(f"no run can start: {self.bus.failure}") from self.bus.failure
         if self._run is not None:
             raise UsageError(f"run {self._run.id} is still under way; wait for its end or cancel it first")
-        user = User.said(prompt) if isinstance(prompt, str) else prompt
         self._run = run = self._new_run(self._ids.run())
         if self._cancelled_before:
             run.cancel(self._cancelled_before)
             self._cancelled_before = ""
         try:
-            ended = await run.drive(user, self.options.model)
+            ended = await drive(run)
         finally:
             self._run = None
             bug, self._bug = self._bug, None

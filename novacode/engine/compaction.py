@@ -18,7 +18,7 @@ from novacode.engine.conversation import Conversation
 from novacode.engine.gauge import Gauge, Item, bytes_of, bytes_of_result
 from novacode.engine.kit import Kit
 from novacode.engine.limits import Ending, Progress
-from novacode.engine.summary import Rejected, ask_for_summary
+from novacode.engine.summary import Rejected, SummaryWish, ask_for_summary
 from novacode.values.compaction import compacted
 from novacode.values.events import Compacted, Level, Notice, RunStatus
 from novacode.values.failure import Failure, FailureKind
@@ -32,6 +32,8 @@ __all__ = ["Compactor"]
 _RESERVE = 20_000  # tokens of a large window that are left for the answer; of a small one, a fifth
 _OLD_RESULT = 1_000  # bytes of an older output that stay
 _SUMMARY_MOST = 8_192  # tokens
+_LITTLE = 20  # a twentieth of the conversation is not worth losing any of it
+_NO_BETTER = "shortening it has not brought it below that"
 
 _INTRODUCTION = """\
 The conversation so far was shortened to fit into your context. What the user said is above, word for word. What you \
@@ -42,7 +44,10 @@ did and found out, in your own words:
 
 @attrs.frozen
 class _Job:
-    """One compaction. `limit` is what the model can read, as far as is known at this moment."""
+    """One compaction. `limit` is what the model can read, as far as is known at this moment.
+
+    `wanted` is what a person who asked for it has said that the summary is to hold; `None` where nobody asked.
+    """
 
     kit: Kit
     talk: Conversation
@@ -50,18 +55,20 @@ class _Job:
     request: ModelRequest
     before: int
     limit: int
+    wanted: str | None = None
 
 
 @attrs.frozen
 class _Plan:
     """What to do: `event` is all of it but the summary, and `head` are the items that is to be written of.
 
-    `light` does without a summary.
+    `light` does without a summary. `worth` is whether it can be expected to bring anything.
     """
 
     event: Compacted
     light: Compacted
     head: Sequence[Item] = ()
+    worth: bool = True
 
 
 class Compactor:
@@ -96,7 +103,7 @@ class Compactor:
         if before < self.border:
             return None
         if not self._relieved:
-            self._give_up(kit, before, "shortening it has not brought it below that")
+            self._give_up(_Job(kit, talk, progress, request, before, self.window), _NO_BETTER)
             return None
         done = await self._compact(_Job(kit, talk, progress, request, before, self.window))
         return done if isinstance(done, Ending) else None
@@ -113,23 +120,43 @@ class Compactor:
             return done
         return None if done else self._too_large(request, refused) or refused
 
+    async def when_asked(self, kit: Kit, talk: Conversation, progress: Progress, wanted: str) -> Ending:
+        """Shorten the history because a person wants it shorter, and return how that has ended.
+
+        The model can read no less than what there is, so half of that is the goal; a summary is asked for in any case,
+        and `wanted` is what it has to hold besides. A history in which there is little to win stays as it is.
+        """
+        request = kit.request(talk.history, None)
+        before = self._gauge.tokens(request)
+        job = _Job(kit, talk, progress, request, before, min(before, self.window or before), wanted)
+        if not _plan(job, self._gauge).worth:
+            text = (
+                f"the conversation has about {before} tokens, and next to none of them can be saved; it stays as it is"
+            )
+            kit.emit(Notice(Level.WARNING, text))
+            return Ending(RunStatus.COMPLETED, "not_compacted")
+        done = await self._compact(job)
+        if isinstance(done, Ending):
+            return done
+        return Ending(RunStatus.COMPLETED, "compacted" if done else "not_compacted")
+
     async def _compact(self, job: _Job) -> Ending | bool:
         """Return whether the history is shorter now, or how the run ends because the model could not be asked."""
         kit = job.kit
         kit.emit(Notice(Level.INFO, f"the conversation has about {job.before} tokens; it is being shortened"))
-        await kit.hooks.pre_compact("auto")
+        await kit.hooks.pre_compact("auto" if job.wanted is None else "manual", job.wanted or "")
         plan = _plan(job, self._gauge)
         event = plan.event
         if plan.head:
             room = int(job.limit * 0.6 * self._gauge.bytes_per_token)
             most = max(512, min(_SUMMARY_MOST, job.limit // 8))
-            answer = await ask_for_summary(kit, job.request, plan.head, room, most)
+            answer = await ask_for_summary(kit, job.request, plan.head, SummaryWish(room, most, job.wanted or ""))
             job.progress.spend(answer.costs)
             if isinstance(answer, Rejected) and answer.lost is not None:
                 failure = answer.lost.failure
                 return Ending(RunStatus.FAILED, failure.kind.value, failure.message, failure)
             if isinstance(answer, Rejected):
-                self._give_up(kit, job.before, f"no summary could be had: {answer.why}")
+                self._give_up(job, f"no summary could be had: {answer.why}")
                 event = plan.light
             else:
                 event = attrs.evolve(event, summary=_INTRODUCTION + answer.text)
@@ -140,18 +167,22 @@ class Compactor:
         kit, talk = job.kit, job.talk
         saved = self._gauge.saved(talk.history.items, compacted(talk.history, event).items)
         after = max(0, job.before - saved)
-        if saved <= job.before // 20:
-            self._give_up(kit, job.before, "there is nothing in it that could be shortened")
+        if saved <= job.before // _LITTLE:
+            self._give_up(job, "there is nothing in it that could be shortened")
             return False
-        self._relieved = False
+        self._relieved = self.off = False
         self._gauge.replaced()
         talk.compact(attrs.evolve(event, before_tokens=job.before, after_tokens=after), kit.emit)
         text = f"the conversation was shortened from about {job.before} to {after} tokens; the session keeps all of it"
         kit.emit(Notice(Level.WARNING, text))
         return True
 
-    def _give_up(self, kit: Kit, tokens: int, why: str) -> None:
-        """Do without from now on, and say so once, with the numbers."""
+    def _give_up(self, job: _Job, why: str) -> None:
+        """Do without from now on, and say so once, with the numbers. What a person has asked for is only not done."""
+        kit, tokens = job.kit, job.before
+        if job.wanted is not None:
+            kit.emit(Notice(Level.WARNING, f"the conversation has about {tokens} tokens; but {why}."))
+            return
         if self.off:
             return
         self.off = True
@@ -183,7 +214,7 @@ def _plan(job: _Job, gauge: Gauge) -> _Plan:
     """Return the least that brings the history to half of what the model can read. Pure."""
     items = job.request.history.items
     tail_room = int(job.limit / 4 * gauge.bytes_per_token)
-    cut = _cut(items, tail_room)
+    cut = _cut(items, tail_room, whole=job.wanted is not None)
     head, tail = items[:cut], items[cut:]
     goal = job.limit // 2
 
@@ -191,20 +222,24 @@ def _plan(job: _Job, gauge: Gauge) -> _Plan:
         return job.before - gauge.saved(items, compacted(job.request.history, event).items)
 
     light = Compacted(trimmed=_long_results(head, _OLD_RESULT))
-    if after(light) <= goal:
+    if job.wanted is None and after(light) <= goal:
         return _Plan(light, light)
     event, guess = light, ""
     if any(isinstance(item, Exchange) for item in head):
         event, guess = Compacted(len(tail), prompts=_prompts(head, tail_room // 2)), "x" * (tail_room // 4)
-    if after(attrs.evolve(event, summary=guess)) > goal:
+    left = after(attrs.evolve(event, summary=guess))
+    if left > goal and job.wanted is None:
         event = attrs.evolve(event, trimmed={**event.trimmed, **_long_results(tail, tail_room // 2)})
-    return _Plan(event, light, head if guess else ())
+    return _Plan(event, light, head if guess else (), job.before - left > job.before // _LITTLE)
 
 
-def _cut(items: Sequence[Item], room: int) -> int:
-    """Return where the end begins that stays as it is: as much as has room, and always the last exchange."""
+def _cut(items: Sequence[Item], room: int, *, whole: bool) -> int:
+    """Return where the end begins that stays as it is: as much as has room.
+
+    The last exchange is always in it, unless the `whole` may go.
+    """
     cut, used = len(items), 0
-    seen_exchange = False
+    seen_exchange = whole
     for place in range(len(items) - 1, -1, -1):
         used += bytes_of(items[place])
         if used > room and seen_exchange:

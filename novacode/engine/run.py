@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Awaitable, Callable
 
 import attrs
 import trio
@@ -92,6 +93,21 @@ class Run:
         outside goes on upwards, after everything is reaped and `RunEnded` is emitted. Raises `RunBroken` for a bug,
         and other `NovaError`s as they are.
         """
+
+        async def work() -> Ending:
+            return await self._begin(prompt, model) or await self._turns()
+
+        return await self._to_the_end(work)
+
+    async def compact(self, wanted: str) -> RunEnded:
+        """Shorten the conversation instead, with a summary that holds what is `wanted`; ends as `drive` does."""
+
+        async def work() -> Ending:
+            return await self._compactor.when_asked(self.kit, self._talk, self._progress, wanted)
+
+        return await self._to_the_end(work)
+
+    async def _to_the_end(self, work: Callable[[], Awaitable[Ending]]) -> RunEnded:
         scope = self.kit.stopping.scope
         seconds = self._limits.max_seconds
         scope.deadline = math.inf if seconds is None else trio.current_time() + seconds
@@ -99,7 +115,7 @@ class Run:
         try:
             with one_failure(), scope:
                 async with self.kit.jobs.open():
-                    ending = await self._begin(prompt, model) or await self._turns()
+                    ending = await work()
             if scope.cancelled_caught and ending is outside:  # it had not come to an end before, and jobs were stopping
                 ending = self._stopped()
         except ReplayMismatch as mismatch:

@@ -24,7 +24,7 @@ from novacode.values.parts import BrokenCall, Text, ToolCall, User
 from novacode.values.request import ModelRequest, StopReason, Usage
 from novacode.values.results import ToolResult
 
-__all__ = ["Rejected", "Summary", "ask_for_summary", "transcript"]
+__all__ = ["Rejected", "Summary", "SummaryWish", "ask_for_summary", "transcript"]
 
 _TRIES = 3
 _RESULT = 1_200  # bytes of a result that are shown; the files are still there to be read
@@ -42,6 +42,19 @@ Write what it needs, in plain words and complete:
 Do not answer the user, do not go on with the work, do not call tools. Write the summary and nothing else."""
 
 _ASK = "Here is the record. Summarise it as you were told.\n\n<record>\n{record}\n</record>"
+_WANTED = "\n\nThe user asked for this summary, and for this in it: {wanted}"
+
+
+@attrs.frozen
+class SummaryWish:
+    """What is wanted: `room` are the bytes the record may have, `most` the tokens the summary may have.
+
+    `wanted` is what the person has asked to be in it.
+    """
+
+    room: int
+    most: int
+    wanted: str = ""
 
 
 @attrs.frozen
@@ -71,15 +84,16 @@ class _Reading:
 
 
 async def ask_for_summary(
-    kit: Kit, request: ModelRequest, items: Sequence[Item], room: int, most: int
+    kit: Kit, request: ModelRequest, items: Sequence[Item], wish: SummaryWish
 ) -> Summary | Rejected:
     """Return a summary of `items`, asked for with the model of `request`; at most three times.
 
-    `room` are the bytes the record may have, `most` the tokens the summary may have. What calls tools, is empty, is
-    refused or is cut off is no summary. A checkpoint; cancelling it leaves everything as it was.
+    What calls tools, is empty, is refused or is cut off is no summary. A checkpoint; cancelling it leaves everything
+    as it was.
     """
     costs: list[Usage] = []
-    why = ""
+    room, why = wish.room, ""
+    more = _WANTED.format(wanted=wish.wanted) if wish.wanted else ""
     for _ in range(_TRIES):
         record = clip_text("\n\n".join(transcript(items)), max(room, 1_000))
         reply = Reply(kit.model.issuer)
@@ -87,8 +101,8 @@ async def ask_for_summary(
             request,
             system=_SYSTEM,
             tools=(),
-            history=History((User.said(_ASK.format(record=record), origin="runtime"),)),
-            max_output_tokens=most,
+            history=History((User.said(_ASK.format(record=record) + more, origin="runtime"),)),
+            max_output_tokens=wish.most,
         )
         lost = await read_reply(_Reading(kit.model, kit.patience, _quietly(kit.emit)), wanted, reply, _start_nothing)
         costs += reply.costs

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from doubles.command_line import Place
-from doubles.model_server import Answer, Seen, server_in_thread
-from doubles.replies import anthropic
+from doubles.command_line import Place, checking
+from doubles.model_server import Answer, Seen, Server, server_in_thread
+from doubles.os_processes import alive, end_all, unique
+from doubles.replies import anthropic, chat
 from doubles.rules import violations
+from person import at_terminal
 
 from novacode.sessions.fold import load
 
@@ -97,3 +99,72 @@ def test_a_prompt_that_is_too_large_by_itself_ends_with_its_own_reason(tmp_path:
     assert "Give it less" in ended.result["error"]["message"]
     assert json.loads(ended.out)["num_turns"] == 1
     assert asked == ["too long"]
+
+
+def _killed_in_a_call(place: Place) -> Path:
+    """Leave a session behind whose process was killed while a tool ran, with enough in it to be worth shortening."""
+    token = unique()
+    calls = [("tu_1", "shell", {"command": f"sleep {token}"}), ("tu_2", "shell", {"command": "echo never"})]
+    long = [("tu_0", "shell", {"command": "seq 6000"})]
+    with checking([anthropic("Counting.", long), anthropic("Working.", calls)]) as server:
+        process = place.start(
+            "run", "--base-url", server.url, "-m", "anthropic/m", "--yolo", "--overlap", "none", "count"
+        )
+        place.until(lambda: bool(alive(f"sleep {token}")))
+        process.kill()
+        place.wait(process)
+    end_all(token)
+    [path] = (place.root / "home").glob("sessions/*/*.jsonl")
+    return path
+
+
+def _said(server: Server) -> str:
+    return str(server.requests[-1].json["messages"])
+
+
+def test_br_003_a_killed_session_is_compacted_first_and_then_gone_on_with(tmp_path: Path) -> None:
+    """The session of a process that was killed: `/compact` is the first thing that is asked, then come two providers.
+
+    Each request is one the service takes, and the last of all says what was said, and not what came of it in full.
+    """
+    place = Place(tmp_path, {"OPENAI_API_KEY": "k", "TERM": "dumb"})
+    path = _killed_in_a_call(place)
+    with (
+        checking([anthropic("It counted to six thousand."), anthropic("Going on.")]) as server,
+        at_terminal(place, "chat", "--base-url", server.url, "-m", "anthropic/m", "-c") as person,
+    ):
+        person.says("/compact how far it counted")
+        person.sees("was shortened from about")
+        summary = _said(server)
+        person.says("go on")
+        person.sees("Going on.")
+        gone_on = _said(server)
+        person.says("/quit")
+        assert person.leaves() == 0
+    assert "seq 6000" in summary
+    assert "Started, outcome unknown" in gone_on
+    assert "Never started" in gone_on
+    assert "for this in it: how far it counted" in summary
+    assert "It counted to six thousand." in gone_on
+    assert "5999" not in gone_on
+    with checking([chat("Me too.")], "openai-chat") as other:
+        flags = ("run", "--base-url", other.url, "-m", "openai/m", "--output-format", "json", "-c")
+        switched = place.run(*flags, "and you?")
+    assert (switched.code, switched.result["result"]) == (0, "Me too.")
+    assert place.run("sessions", "check", path.stem).code == 0
+    assert "5999" in str(load(path, whole=True).history.items)
+
+
+def test_a_chat_that_is_short_says_so_and_asks_nobody(tmp_path: Path) -> None:
+    place = Place(tmp_path, {"TERM": "dumb"})
+    with (
+        checking([anthropic("Hello.")]) as server,
+        at_terminal(place, "chat", "--base-url", server.url, "-m", "anthropic/m") as person,
+    ):
+        person.says("hi")
+        person.sees("Hello.")
+        person.says("/compact")
+        person.sees("it stays as it is")
+        person.says("/quit")
+        assert person.leaves() == 0
+        assert len(server.requests) == 1
