@@ -19,7 +19,7 @@ LONG_MODULES: dict[str, str] = {
 
 SHIELDED_INSIDE = {
     ("novacode/app/wiring.py", "open_app"): "`_say_goodbye` shields and bounds its two awaits",
-    ("novacode/engine/run.py", "drive"): "`_close` shields its one await and bounds it",
+    ("novacode/engine/run.py", "_to_the_end"): "`_close` shields its one await and bounds it",
     ("novacode/workspace/processes.py", "run"): "the two helpers it awaits shield and bound themselves",
 }
 """Functions that await in a clean-up without a visible `cleanup(...)`, each with the reason."""
