@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import hypothesis
 import pytest
 
@@ -15,6 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under `nohup` it is ignored, by every process that tests start too
     hypothesis.settings.load_profile("new" if config.getoption("--slow") else "same")
 
 
