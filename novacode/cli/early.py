@@ -31,10 +31,14 @@ class Interrupted(BaseException):
 
 
 class Early:
-    """What signals do meanwhile. `act` is called with each that is noted, at once, between any two instructions."""
+    """What signals do meanwhile. `act` is called with each that is noted, at once, between any two instructions.
+
+    `last` is called with the one that ends the program where it is, before it does.
+    """
 
     def __init__(self) -> None:
         self.act: Callable[[int], None] = lambda _: None
+        self.last: Callable[[int], None] = lambda _: None
         self._raising = False
         self._noted: list[int] = []
 
@@ -64,6 +68,7 @@ class Early:
             raise Interrupted(number)
         self._noted.append(number)
         if len(self._noted) >= _PATIENCE:
+            self.last(number)
             os._exit(128 + number)
         self.act(number)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from functools import partial
 
 import attrs
 import trio
@@ -14,6 +17,7 @@ from novacode.cli.escape import visible
 from novacode.cli.faces import faces
 from novacode.cli.isolation import working_folder
 from novacode.cli.opening import Opening, setup_of, start
+from novacode.cli.outlet import Outlet
 from novacode.cli.output import Format, Output
 from novacode.cli.result import UNKEPT, exit_code
 from novacode.cli.stdout import Stdout
@@ -45,6 +49,7 @@ async def _run(wish: RunWish) -> int:
     session_id = ""
     outcome: RunEnded | NovaError
     unkept = None
+    HERE.last = lambda number: output.give_up(signal.Signals(number).name, session_id)
     try:
         async with working_folder(wish.opening) as cwd, open_app(setup_of(wish.opening, cwd)) as app:
             session_id = app.session.id
@@ -56,6 +61,7 @@ async def _run(wish: RunWish) -> int:
         _complain(str(outcome))
     elif unkept is not None:
         _complain(str(unkept))
+    HERE.last = lambda _: None
     output.finish(outcome, session_id)
     given_up = await _handed_over(output)
     code = exit_code(outcome) or (UNKEPT if unkept is not None else 0)
@@ -85,7 +91,7 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
     )
     outcome: RunEnded | NovaError
     sinks = output.sinks(init, canonical=app.deterministic, timed=app.unreal)
-    app.ladder.missed = HERE.taken
+    app.ladder.missed, app.ladder.third = HERE.taken, partial(_end_here, app, output)
     async with faces(app, output.stdout, sinks, quiet=wish.opening.quiet, verbose=wish.opening.verbose) as shown:
         if app.ladder.asked:  # while everybody was being gathered
             app.agent.cancel_next(app.ladder.asked)
@@ -100,6 +106,19 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
                 shown.face.say(f"novacode: {text}")
         output.already_shown = shown.draws_answers
     return outcome
+
+
+def _end_here(app: App, output: Output, _code: int) -> None:
+    """End the program at the third press: say what is known, and wait for nothing that has not ended."""
+    alive = app.processes.waiting_for()
+    outlet = Outlet(2)
+    left = f"; still alive: {visible('; '.join(alive))}" if alive else ""
+    outlet.write(
+        f"novacode: ended without waiting{left}. The session says what is not known when it is gone on with.\n"
+    )
+    outlet.drain_now()
+    output.give_up(app.ladder.asked, app.session.id, [int(one.partition(" ")[0]) for one in alive])
+    os._exit(exit_code_of(signal.Signals[app.ladder.asked]))  # of the first press, as the result says
 
 
 def _complain(text: str) -> None:

@@ -23,6 +23,8 @@ __all__ = ["FORMATS", "Format", "Output"]
 Format = Literal["text", "json", "stream-json", "events"]
 FORMATS: Sequence[Format] = ("text", "json", "stream-json", "events")
 
+_AT_LAST = 0.5  # seconds in which a reader that reads at all takes one more line
+
 
 @attrs.define
 class Output:
@@ -61,6 +63,15 @@ class Output:
             self.stdout.write(line)
             if self.stdout.broken and sys.stderr is not None:
                 sys.stderr.write(line.decode("utf-8", "replace"))
+
+    def give_up(self, reason: str, session_id: str, survivors: Sequence[int] = ()) -> None:
+        """Say how it ended where nothing is waited for any more, and hand it on for half a second at most.
+
+        Synchronous: no event loop takes part, which may not even run yet.
+        """
+        if self.format != "text":
+            self.stdout.write(json_line(self._result(self.watch.cut_short(reason, survivors), session_id)))
+        self.stdout.hurry(_AT_LAST)
 
     def _result(self, outcome: RunEnded | BaseException, session_id: str) -> dict[str, JSON]:
         if isinstance(outcome, RunEnded):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import attrs
 import click
@@ -20,15 +21,18 @@ from novacode.errors import (
 )
 from novacode.values.events import (
     ApprovalAsked,
+    CallMoved,
     CallReady,
     CallSettled,
     Level,
     Notice,
+    Phase,
     Reaped,
     RunBegan,
     RunEnded,
     RunStatus,
     Stamped,
+    TurnBegan,
 )
 from novacode.values.failure import Failure, FailureKind
 from novacode.values.ids import CallId
@@ -66,7 +70,10 @@ class ResultWatch:
     end: RunEnded | None = None
     denials: list[Mapping[str, JSON]] = attrs.field(factory=list)
     warned: str = ""
+    turns: int = 0
     _calls: dict[CallId, ToolCall] = attrs.field(factory=dict)
+    _began: set[CallId] = attrs.field(factory=set)
+    _settled: dict[CallId, Outcome] = attrs.field(factory=dict)
 
     def __call__(self, stamped: Stamped) -> None:
         """Take an event; the sink to subscribe."""
@@ -74,11 +81,17 @@ class ResultWatch:
             case RunBegan():
                 # One watch can see several runs of a session; the result is of the last one.
                 self.began_at, self.run_id, self.end = stamped.at, stamped.run_id, None
-                self.denials.clear()
-                self._calls.clear()
+                self.turns = 0
+                for seen in (self.denials, self._calls, self._began, self._settled):
+                    seen.clear()
+            case TurnBegan(number=number):
+                self.turns = number
+            case CallMoved(call_id=call_id, phase=Phase.RUNNING):
+                self._began.add(call_id)
             case CallReady(call=call) | ApprovalAsked(call=call):
                 self._calls[call.id] = call  # the later one wins: the arguments as hooks have rewritten them
             case CallSettled(result=result):
+                self._settled[result.call_id] = result.outcome
                 proposed = self._calls.get(result.call_id)
                 if result.outcome in _DENIALS:
                     self.denials.append(
@@ -101,6 +114,23 @@ class ResultWatch:
     def duration_ms(self) -> int:
         """From the prompt to the end, by the run's clock."""
         return 0 if self.began_at is None else max(0, round((self.ended_at - self.began_at) * 1000))
+
+    def cut_short(self, reason: str, survivors: Sequence[int] = ()) -> RunEnded:
+        """Return the end of a run that is not waited for any more.
+
+        What has no result is counted as the session says it when it is opened again: `lost` where it had begun, else
+        `skipped`.
+        """
+        calls = Counter(outcome.value for outcome in self._settled.values())
+        for call_id in self._calls.keys() - self._settled.keys():
+            calls[(Outcome.LOST if call_id in self._began else Outcome.SKIPPED).value] += 1
+        return RunEnded(
+            RunStatus.CANCELLED,
+            reason,
+            turns=self.turns,
+            calls={"total": calls.total(), **calls},
+            reaped=Reaped(tasks=calls[Outcome.LOST.value], survivors=tuple(survivors)),
+        )
 
 
 def build_result(ended: RunEnded, watch: ResultWatch, session_id: str) -> dict[str, JSON]:

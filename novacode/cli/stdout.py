@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import time
 from collections.abc import Callable
 
 import trio
@@ -62,6 +63,12 @@ class Stdout:
         await trio.lowlevel.checkpoint()
         while not self._push():
             await trio.lowlevel.wait_writable(self._fd)
+
+    def hurry(self, seconds: float) -> None:
+        """Hand on what is still here, blocking, for so long at most: the program ends right after."""
+        until = time.monotonic() + seconds
+        while not self._push() and (left := until - time.monotonic()) > 0:
+            select.select((), (self._fd,), (), left)
 
     def close(self) -> None:
         """Let go of the descriptor. Idempotent."""

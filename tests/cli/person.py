@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 from doubles.command_line import Place
 
-__all__ = ["Person", "at_terminal"]
+__all__ = ["Person", "at_terminal", "modes_left"]
 
 _PATIENCE = 30.0  # a hang guard, and nothing a test asserts
 
@@ -32,6 +32,22 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 _STEP = re.compile(r"\x08\x1b\[2C")  # how the line editor draws a space
 _SEQUENCE = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
+_MODES = re.compile(rb"\x1b\[\?([\d;]+)([hl])")
+_COLOURS = re.compile(rb"\x1b\[([\d;]*)m")
+_NORMALLY_ON = frozenset({b"7", b"25"})  # lines wrap, and the cursor is seen
+
+
+def modes_left(shown: bytes) -> list[str]:
+    """Return which modes a terminal that was shown this is left in and was not before.
+
+    Whatever they are: a hidden cursor, the other screen, pastes in brackets, reports of the mouse; and colours.
+    """
+    modes: dict[bytes, bool] = {}
+    for numbers, switch in _MODES.findall(shown):
+        modes |= dict.fromkeys(numbers.split(b";"), switch == b"h")
+    left = [f"?{mode.decode()}" for mode, on in modes.items() if on != (mode in _NORMALLY_ON)]
+    colours = _COLOURS.findall(shown)
+    return [*left, *(["colours"] if colours and colours[-1] not in (b"", b"0") else [])]
 
 
 @attrs.define
@@ -69,9 +85,16 @@ class Person:
         end = time.monotonic() + _PATIENCE
         while self._read(0.05) or self.process.poll() is None:
             assert time.monotonic() < end, f"it did not end: {self.text[-500:]!r}"
-        assert "Traceback" not in self.text
+        assert "Traceback" not in self.text, self.text
         assert termios.tcgetattr(self.master) == self.before
+        assert modes_left(self._raw) == []
         return self.process.wait()
+
+    def watches(self, seconds: float) -> None:
+        """Look on for so long, or until it ends."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and self.process.poll() is None:
+            self._read(min(left, 0.05))
 
     def hangs_up(self) -> int:
         """Close the terminal and return the exit code."""
@@ -111,5 +134,7 @@ def at_terminal(place: Place, *arguments: str, **elsewhere: Any) -> Iterator[Per
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
             process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
         if person.master >= 0:
             os.close(person.master)

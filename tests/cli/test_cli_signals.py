@@ -1,5 +1,7 @@
 """Signals at any moment of real runs, with everything in: hooks, snapshots, parallel calls, a background job.
 
+Standard output is a pipe, everything else is a terminal that has to be left as it was.
+
 The moment is drawn from the whole life of the process, from when it has taken over its signals: before that, for the
 time an interpreter needs to start, a signal ends it as it ends any program.
 """
@@ -23,9 +25,11 @@ from doubles.model_server import Answer, Seen, Server, server_in_thread
 from doubles.os_processes import alive, unique
 from doubles.replies import anthropic
 from doubles.rules import violations
+from person import at_terminal, modes_left
 
 from novacode.grace import DEFAULT
 
+_JSON = ("--output-format", "json")
 _CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 _HOOKS = "\n".join(
     f'[[hooks]]\nevent = "{event}"\ncommand = "true"\n' for event in ("PreToolUse", "PostToolUse", "SessionEnd")
@@ -51,7 +55,7 @@ class Field:
     """A place to run in, and a server that speaks by the rules: a turn with calls of every kind, then the end."""
 
     def __init__(self, root: Path, server: Server, token: str) -> None:
-        self.place = Place(root, {"PYTHONPYCACHEPREFIX": str(root / "bytecode")})
+        self.place = Place(root, {"PYTHONPYCACHEPREFIX": str(root / "bytecode"), "TERM": "xterm", "LC_ALL": "C.UTF-8"})
         self.token = token
         home = root / "home"
         home.mkdir()
@@ -60,20 +64,25 @@ class Field:
         self.flags = ("--base-url", server.url, "-m", "anthropic/m", "--yolo", "--overlap", "all")
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
-        return self.place.start("run", *self.flags, "--output-format", "json", *more, "go")
+        return self.place.start("run", *self.flags, *_JSON, *more, "go")
 
     def signalled(self, numbers: Sequence[signal.Signals], after: float, gap: float) -> Ended:
         """Run, and signal after so many seconds; several signals with a gap between them."""
-        process = self.start()
-        _wait_for_handlers(process)
-        time.sleep(after)
-        for position, number in enumerate(numbers):
-            if position:
-                time.sleep(gap)
-            process.send_signal(number)
-        since = time.monotonic()
-        done = self.place.wait(process)
-        return Ended(done.code, done.out, done.err, time.monotonic() - since)
+        with at_terminal(self.place, "run", *self.flags, *_JSON, "go", stdout=subprocess.PIPE) as person:
+            _wait_for_handlers(person.process)
+            person.watches(after)
+            for position, number in enumerate(numbers):
+                if position:
+                    person.watches(gap)
+                if number is signal.SIGINT and len(numbers) == 1:
+                    person.types("\x03")  # which the terminal makes a signal to whoever is in its foreground
+                else:
+                    person.process.send_signal(number)
+            since = time.monotonic()
+            code = person.leaves()
+            seconds = time.monotonic() - since
+            assert person.process.stdout is not None
+            return Ended(code, person.process.stdout.read(), person.text, seconds)
 
 
 def _wait_for_handlers(process: subprocess.Popen[bytes]) -> None:
@@ -164,7 +173,7 @@ def _attack(field: Field, number: int, seed: int) -> list[Ended]:
     for count in range(number):
         ended.append(_one(field, _WAYS[count % len(_WAYS)], chance.uniform(0, life), chance.uniform(0, 0.1)))
         if count % 4 == 3:
-            again = field.place.run("run", *field.flags, "--output-format", "json", "-c", "and again")
+            again = field.place.run("run", *field.flags, *_JSON, "-c", "and again")
             assert (again.code, again.result["result"]) == (0, "Done."), again.err
             assert alive(field.token) == []
     return ended
@@ -222,3 +231,16 @@ def test_what_ignores_term_costs_its_grace_and_little_more(tmp_path: Path) -> No
             assert (done.code, done.result["reaped"]["escalated"] >= 4, alive(token)) == (130, True, [])
     print(f"from SIGINT to the exit, with a grace of 2 s: median {statistics.median(times):.3f} s")
     assert statistics.median(times) <= DEFAULT.term + 0.3
+
+
+@pytest.mark.parametrize(
+    ("shown", "left"),
+    [
+        (b"\x1b[?25l\x1b[?2004hhello\x1b[?2004l\x1b[?25h\x1b[31mred\x1b[0m", []),
+        (b"\x1b[?25lhello", ["?25"]),
+        (b"\x1b[?1049hhello\x1b[?2004h", ["?1049", "?2004"]),
+        (b"\x1b[1;31mred", ["colours"]),
+    ],
+)
+def test_what_a_terminal_is_left_in_is_noticed(shown: bytes, left: list[str]) -> None:
+    assert modes_left(shown) == left

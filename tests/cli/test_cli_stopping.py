@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 from doubles.command_line import Place, checking
 from doubles.os_processes import alive, unique
 from doubles.replies import Call, anthropic
+from person import at_terminal
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -100,3 +103,49 @@ def test_br_152_a_reader_that_goes_away_ends_the_run(tmp_path: Path, format_: st
             process.stdout.close()
             said = process.stderr.read().decode()
     assert (process.returncode, alive(token), "Traceback" in said) == (141, [], False)
+
+
+_SLOW_TO_STOP = """
+[[turn]]
+steps = [
+  { text = "Working." },
+  { call = "shell", arguments = { command = "fast" } },
+  { call = "shell", arguments = { command = "slow one" } },
+  { call = "shell", arguments = { command = "slow two" } },
+]
+[[simulate.tool]]
+name = "shell"
+when = "slow *"
+takes = 3600.0
+cleanup = 3600.0
+"""
+
+
+@pytest.mark.parametrize("format_", ["json", "stream-json", "events"])
+def test_the_third_press_ends_the_program_and_still_says_how(tmp_path: Path, format_: str) -> None:
+    """What is not known counts as lost, or as never begun; the session says the same when it is gone on with."""
+    place = Place(tmp_path, {"TERM": "xterm", "LC_ALL": "C.UTF-8"})
+    (place.work / "slow.toml").write_text(_SLOW_TO_STOP)
+    flags = ("run", "-m", "script:slow.toml", "--simulate", "--yolo", "--overlap", "none", "--output-format", format_)
+    with at_terminal(place, *flags, "go", stdout=subprocess.PIPE) as person:
+        person.sees("slow one")
+        person.types("\x03")
+        person.sees("again to kill at once")
+        person.types("\x03")
+        person.watches(0.2)
+        person.types("\x03")
+        person.sees("ended without waiting")
+        assert person.leaves() == 130
+        assert person.process.stdout is not None
+        result = json.loads(person.process.stdout.read().splitlines()[-1])
+    assert (result["subtype"], result["terminal_reason"], result["is_error"]) == ("cancelled", "SIGINT", True)
+    assert {name: count for name, count in result["calls"].items() if count} == {
+        "total": 3,
+        "ok": 1,
+        "lost": 1,
+        "skipped": 1,
+    }
+    assert (result["num_turns"], result["reaped"]["tasks"], result["reaped"]["survivors"]) == (1, 1, [])
+    assert result["session_id"]
+    shown = place.run("sessions", "show", result["session_id"])
+    assert b"Started, outcome unknown" in shown.out
