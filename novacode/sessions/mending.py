@@ -47,7 +47,7 @@ UNREADABLE = (NovaError, BaseValidationError, KeyError, TypeError, ValueError, A
 
 _LOST = (
     "Started, outcome unknown: NovaCode ended while this was running, so its result is not known. What it had done by"
-    " then stays done: look before you repeat it."
+    " then stays done, and it may be running even now: look before you repeat it."
 )
 _NOT_BEGUN = "Never started: NovaCode ended before this was begun. Nothing was executed."
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import attrs
@@ -44,9 +44,9 @@ class Session:
 
     def close(self) -> None:
         """Give up the file, its lock, and the note of who holds it. Idempotent."""
-        self.journal.close()
         if self.path is not None:
-            forget_holder(self.path)
+            forget_holder(self.path)  # while the lock is ours: later it could be the note of the next one
+        self.journal.close()
 
 
 def session_id(now: float, chance: bytes) -> SessionId:
@@ -131,8 +131,8 @@ class Store:
         except SessionError as error:
             journal.close()
             return _unwritable(path, loaded, str(error))
-        note_holder(path)
         notices = (journal.mended, *loaded.notices) if journal.mended else loaded.notices
+        notices += _left_running(note_holder(path))
         return Session(_id_of(path, loaded), journal, loaded, path, notices)
 
     def fork(self, wanted: str, cwd: Path, near: Path | None = None) -> Session:
@@ -195,8 +195,7 @@ class Store:
     def _begin(self, folder: Path, chosen: SessionId, cwd: Path, now: float, *, fresh: bool = False) -> Session:
         path = folder / f"{chosen}.jsonl"
         journal = Journal(path, Header(chosen, str(cwd), now), fresh=fresh, secrets=self._secrets)
-        note_holder(path)
-        return Session(chosen, journal, path=path)
+        return Session(chosen, journal, path=path, notices=_left_running(note_holder(path)))
 
     def _not_kept(self, error: OSError) -> str:
         return f"this session is not kept: {self._root} cannot be written ({error.strerror or error})"
@@ -210,6 +209,18 @@ class Store:
             if not (folder / f"{chosen}.jsonl").exists():
                 return chosen
         raise FileExistsError(17, "no free session id: the source of chance keeps giving the same bytes")
+
+
+def _left_running(left: Sequence[str]) -> tuple[str, ...]:
+    """Return what a person is told of processes that a NovaCode which was killed could not stop any more."""
+    if not left:
+        return ()
+    what = f"{len(left)} process{'es' * (len(left) != 1)} of its commands {'are' if len(left) != 1 else 'is'}"
+    pids = " ".join(one.partition(" ")[0] for one in left)
+    return (
+        f"NovaCode was killed in this session, and {what} still running: {'; '.join(left)}. To end"
+        f" {'them' if len(left) != 1 else 'it'}: kill {pids}",
+    )
 
 
 def _id_of(path: Path, loaded: Loaded) -> SessionId:
