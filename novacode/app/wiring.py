@@ -45,6 +45,7 @@ from novacode.workspace.processes import RealProcesses
 __all__ = ["App", "open_app"]
 
 _DETERMINISTIC_ID = SessionId("s-deterministic")
+_NOTHING_EARLIER = "no session was begun in this folder before, so there is none to go on with: this is a new one"
 
 
 @attrs.frozen
@@ -153,7 +154,8 @@ def _session(setup: Setup, *, deterministic: bool) -> Session:
         return store.fork(wanted, setup.cwd) if wish.fork else store.open(wanted, setup.cwd)
     if not wish.keep:
         return memory_session(_DETERMINISTIC_ID if deterministic else SessionId("s-unkept"))
-    return store.replace(_DETERMINISTIC_ID, setup.cwd) if deterministic else store.create(setup.cwd)
+    made = store.replace(_DETERMINISTIC_ID, setup.cwd) if deterministic else store.create(setup.cwd)
+    return attrs.evolve(made, notices=(*made.notices, _NOTHING_EARLIER)) if wish.latest else made
 
 
 def _secrets(setup: Setup) -> Secrets:

@@ -47,6 +47,22 @@ def test_each_way_to_go_on_sends_what_was_said_before(tmp_path: Path) -> None:
     assert "novacode sessions list" in refused.err
 
 
+@pytest.mark.parametrize("flags", [("-c",), ("-c", "--fork-session")])
+def test_where_there_is_nothing_to_go_on_with_a_new_session_is_begun_and_told(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    """On stderr, and only there; the second time there is one, and nothing to tell."""
+    place = Place(tmp_path)
+    with checking([anthropic("One."), anthropic("Two.")]) as server:
+        fixed = ("run", "--base-url", server.url, "-m", "anthropic/m", "--output-format", "json")
+        first = place.run(*fixed, *flags, "go")
+        second = place.run(*fixed, *flags, "go")
+    assert (first.code, first.result["result"], first.out.count(b"\n")) == (0, "One.", 1)
+    assert "none to go on with: this is a new one" in first.err
+    assert (second.code, "none to go on with" in second.err) == (0, False)
+    assert len(server.requests[-1].json["messages"]) == 3
+
+
 @pytest.mark.parametrize("flags", [("-c", "--no-session"), ("-r", "s-1", "--ephemeral"), ("--fork-session",)])
 def test_what_does_not_go_together_is_refused(tmp_path: Path, flags: tuple[str, ...]) -> None:
     """`-c --no-session` wrote to the session it was to keep nothing in."""
