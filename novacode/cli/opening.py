@@ -56,7 +56,8 @@ _OPTIONS = (
         is_flag=False,
         flag_value="",
         metavar="[NAME]",
-        help="Work in a new git worktree, on the branch novacode/NAME; removed again where nothing was changed.",
+        help="Work in a new git worktree, on the branch novacode/NAME; removed again where nothing was changed."
+        " The word behind it is the NAME: without one write it last, or -w -- PROMPT.",
     ),
     click.option("--deterministic", is_flag=True, help="The same bytes out every time; implied by script: and demo."),
     click.option("--simulate", is_flag=True, help="A world in memory: nothing real is run, read or written."),

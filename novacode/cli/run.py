@@ -39,20 +39,25 @@ def command(**given: Any) -> int:
         # `run -w "fix it"`: the option has taken the prompt, which cannot be a name.
         prompt, given["worktree"] = worktree, ""
     opening = taped(opening_of(given), given["record"], given["replay"], given["replay_tools"])
-    return run_prompt(RunWish(_prompt(prompt), opening, given["format_"], given["partial"]))
+    return run_prompt(RunWish(_prompt(prompt, given["worktree"]), opening, given["format_"], given["partial"]))
 
 
-def _prompt(given: str | None) -> str:
+def _prompt(given: str | None, worktree: str | None) -> str:
     """Return the prompt: the argument; for `-`, or without one, what comes from a pipe.
 
     A prompt on the command line is the whole prompt: standard input is then not read, and nothing waits for its end.
+    Where there is none it may be what stands behind `-w`, as the name of the `worktree`; that is told and not guessed.
     """
+    hint = f" {worktree!r} is the name of the worktree; for a prompt without a name write -w -- PROMPT." * bool(
+        worktree
+    )
     if given is not None and given != "-":
         text = given
     elif given == "-" or (sys.stdin is not None and not sys.stdin.isatty()):
         text = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
     else:
-        raise click.UsageError("there is no prompt: give one as an argument, or pipe it in (- reads standard input).")
+        text = "there is no prompt: give one as an argument, or pipe it in (- reads standard input)."
+        raise click.UsageError(text + hint)
     if not text.strip():
-        raise InputError("the prompt is empty: say what is to be done.")
+        raise InputError("the prompt is empty: say what is to be done." + hint)
     return text

@@ -71,6 +71,27 @@ def test_a_worktree_in_which_nothing_changed_is_removed(place: Place) -> None:
     assert _git(place, "branch", "--list", "novacode/*") == ""
 
 
+@pytest.mark.parametrize("words", [("-w", "--", "hi"), ("hi", "-w"), ("--worktree=", "hi")], ids=" ".join)
+def test_a_prompt_of_one_word_in_a_worktree_of_any_name(place: Place, words: tuple[str, ...]) -> None:
+    with checking([anthropic("Hello.")]) as server:
+        ended = place.run(*_flags(server.url, *words))
+        said = str(server.requests[0].json["messages"])
+    assert (ended.code, ended.out, "'text': 'hi'" in said) == (0, b"Hello.\n", True)
+    assert re.fullmatch(r"w-[0-9a-f]{8}", _folder(ended).name)
+
+
+def test_a_word_behind_the_option_is_the_name_and_never_the_prompt(place: Place) -> None:
+    """It is told, with how to write it otherwise; piped in, there is a prompt for that name."""
+    refused = place.run("run", "-m", "demo", "--output-format", "json", "-w", "hi")
+    assert (refused.code, refused.result["subtype"]) == (42, "error_input")
+    assert "'hi' is the name of the worktree; for a prompt without a name write -w -- PROMPT" in refused.err
+    assert _git(place, "branch", "--list", "novacode/*") == ""
+    (place.root / "prompt").write_text("say hello")
+    with checking([anthropic("Hello.")]) as server, (place.root / "prompt").open("rb") as prompt:
+        ended = place.run(*_flags(server.url, "-w", "hi"), stdin=prompt)
+    assert (ended.code, _folder(ended).name) == (0, "hi")
+
+
 def test_a_run_that_is_stopped_leaves_its_work(place: Place) -> None:
     """And is told where that is."""
     token = unique()
