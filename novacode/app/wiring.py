@@ -85,10 +85,16 @@ class App:
         return self._taping.leftovers()
 
     async def background(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Receive signals and bring the journal to the disk, until cancelled; started once signals are received."""
+        """Receive signals and do the `upkeep`, until cancelled; started once signals are received."""
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self.upkeep)
+            await nursery.start(self.ladder.listen)
+            task_status.started()
+
+    async def upkeep(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Bring the journal to the disk, and the tape, until cancelled; alone where somebody else receives signals."""
         self.bus.subscribe(self._note_turn)
         async with trio.open_nursery() as nursery:
-            await nursery.start(self.ladder.listen)
             nursery.start_soon(self._flush_turns)
             nursery.start_soon(self._taping.background, self.agent)
             task_status.started()

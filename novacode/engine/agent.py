@@ -56,6 +56,8 @@ class Agent:
         self._compactor = Compactor(self.options.window)
         self.on_answer: Callable[[ApprovalAsked, Answer], None] = lambda asked, answer: None
         """Told of every answer that counts, the question first."""
+        self.on_run: Callable[[RunId], None] = lambda run_id: None
+        """Told of every run as it begins, before its first event."""
         bus.on_failure = self._cannot_write
         bus.on_bug = self._face_failed
         self._bug: Exception | None = None
@@ -89,6 +91,7 @@ class Agent:
         if self._run is not None:
             raise UsageError(f"run {self._run.id} is still under way; wait for its end or cancel it first")
         self._run = run = self._new_run(self._ids.run())
+        self.on_run(run.id)
         if self._cancelled_before:
             run.cancel(self._cancelled_before)
             self._cancelled_before = ""
