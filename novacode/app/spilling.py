@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import attrs
@@ -37,8 +37,10 @@ class SpillPlace:
         if session.path is not None and os.access(home, os.W_OK):
             base = home / "spill" / session.path.parent.name
         else:
-            base = Path(tempfile.gettempdir()) / f"novacode-{os.getuid()}" / project_key(cwd)
-        return cls(base / session.id, passing, anew=fixed_id and session.loaded.header is None)
+            base = _temporary() / project_key(cwd)
+        # What is thrown away at the end is this process's alone: others may have the same id at the same time.
+        name = f"{session.id}-{os.getpid()}" if passing else session.id
+        return cls((base / name).resolve(), passing, anew=fixed_id and session.loaded.header is None)
 
     @contextmanager
     def used(self) -> Iterator[Path]:
@@ -50,3 +52,33 @@ class SpillPlace:
         finally:
             if self.passing:
                 shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _temporary() -> Path:
+    """Return a folder for temporary things that is ours alone; made now, so that nobody else can be first.
+
+    Everybody may write where it is, so a link there or a folder of somebody else is not used: what is written would be
+    theirs to read, or to choose the place of. Where not even a new one can be made, writing into it will tell why.
+    """
+    usual = Path(tempfile.gettempdir()) / f"novacode-{os.getuid()}"
+    try:
+        with suppress(FileExistsError):
+            usual.mkdir(mode=0o700)
+        return usual if _made_ours_alone(usual) else Path(tempfile.mkdtemp(prefix=f"{usual.name}-"))
+    except OSError:
+        return usual
+
+
+def _made_ours_alone(folder: Path) -> bool:
+    """Whether `folder` is no link and nobody else's; nobody else can then read in it any more."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if os.fstat(fd).st_uid != os.getuid():
+            return False
+        os.fchmod(fd, 0o700)
+        return True
+    finally:
+        os.close(fd)

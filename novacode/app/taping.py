@@ -33,6 +33,7 @@ from novacode.tools.taped import RecordedTool, TapedTool
 from novacode.tools.toolset import Toolset
 from novacode.values.events import ApprovalAsked, RunEnded, RunStatus, Stamped
 from novacode.values.failure import Failure
+from novacode.workspace.paths import SPILL as CALLED
 
 __all__ = ["RecordedSession", "ReplayedSession", "choice_of", "taping_of"]
 
@@ -128,7 +129,8 @@ class ReplayedSession(NoTape):
         self.somebody = replay.everything and header.somebody
         self._began = header.clock
         self._moved = {} if replay.everything or header.folder in ("", here) else {header.folder: here}
-        places = {FOLDER: str(self.folder), REPOSITORY: header.repository} if replay.everything else {}
+        meant = {FOLDER: str(self.folder), REPOSITORY: header.repository, SPILL: CALLED}
+        places = meant if replay.everything else {}
         self._player = TapePlayer(replay.tape, _names(around, header), places, virtual=replay.everything)
 
     def clock(self, clock: Callable[[], float], script: ScriptClock) -> Callable[[], float]:
@@ -227,7 +229,8 @@ def _names(around: Surroundings, header: TapeHeader) -> Names:
     What a model said of the folder it was recorded in is said again, wherever the tape is played.
     """
     cwd = around.cwd
-    folders = [(str(around.spill), SPILL), (str(cwd), FOLDER), (str(cwd.resolve()), FOLDER), (header.folder, FOLDER)]
+    folders = [(str(around.spill), SPILL), (CALLED, SPILL)]
+    folders += [(str(cwd), FOLDER), (str(cwd.resolve()), FOLDER), (header.folder, FOLDER)]
     repositories = [(str(_repository(cwd)), REPOSITORY), (header.repository, REPOSITORY)]
     known = {folder for folder, _ in folders}
     folders += [pair for pair in repositories if pair[0] not in known]

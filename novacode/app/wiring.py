@@ -192,7 +192,7 @@ def _assemble(setup: Setup, choice: Choice, session: Session, spill: Path, *, de
     permissions = Permissions(
         Policy(settings.mode, settings.rules, analyse), RuleStore(setup.home, setup.rules_of or setup.cwd).add
     )
-    workspace = Workspace.at(taping.folder or setup.cwd, (*setup.extra, spill))
+    workspace = Workspace.at(taping.folder or setup.cwd, (*setup.extra, spill), spill if deterministic else None)
     services = Services(
         model=taping.model(client),
         tools=taping.tools(tools),

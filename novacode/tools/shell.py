@@ -21,7 +21,7 @@ from novacode.tools.schema import text_of
 from novacode.values.parts import JSON
 from novacode.workspace.base import Command, Exit
 from novacode.workspace.jobs import Work
-from novacode.workspace.paths import Workspace
+from novacode.workspace.paths import SPILL, Workspace
 from novacode.workspace.spill import Capture
 
 __all__ = ["ShellArgs", "ShellTool", "start_job"]
@@ -85,10 +85,11 @@ class ShellTool:
         command = permit.args.command
         if "\0" in command:
             raise ToolFailed("`command` has a NUL character in it, which no program can be given. Nothing was run.")
-        wanted = Command((_shell(), "-c", command), ctx.workspace.root, ctx.call_id)
+        spill = {} if ctx.workspace.spill is None else {SPILL[1:]: str(ctx.workspace.spill)}
+        wanted = Command((_shell(), "-c", command), ctx.workspace.root, ctx.call_id, env=spill)
         if permit.args.background:
             return await start_job(command, lambda take: ctx.processes.run(wanted, take), ctx)
-        capture = Capture(_RESULT_LIMIT, ctx.spill, f"{ctx.call_id}.txt")
+        capture = Capture(_RESULT_LIMIT, ctx.spill, f"{ctx.call_id}.txt", ctx.workspace.display)
 
         def take(data: bytes) -> None:
             capture.feed(data)
@@ -113,7 +114,7 @@ async def start_job(command: str, work: Work, ctx: ToolContext) -> ToolOutput:
 
     Cancelled meanwhile, the job has stopped before `Cancelled` goes on: nobody has been told its name.
     """
-    job = ctx.jobs.start(command, work, ctx.spill)
+    job = ctx.jobs.start(command, work, ctx.spill, ctx.workspace.display)
     try:
         with trio.move_on_after(_FIRST_LOOK):
             await job.ended.wait()

@@ -83,7 +83,7 @@ class Job:
         self.news.set()
 
     def _where(self) -> str:
-        return f"all of it is in {self._all.path}" if self._all is not None and self._all.path else ""
+        return f"all of it is in {self._all.shown}" if self._all is not None and self._all.shown else ""
 
     async def _do(self, work: Work) -> None:
         try:
@@ -119,14 +119,17 @@ class Jobs:
                 self._nursery = None
                 nursery.cancel_scope.cancel()
 
-    def start(self, title: str, work: Work, spill: Path) -> Job:
-        """Start a job. Synchronous: its task begins to run at the next checkpoint. Raises `ToolFailed`."""
+    def start(self, title: str, work: Work, spill: Path, show: Callable[[Path], str] = str) -> Job:
+        """Start a job. Synchronous: its task begins to run at the next checkpoint. Raises `ToolFailed`.
+
+        Where its output is long the whole of it is in `spill`, in a file that is called what `show` says.
+        """
         if self._nursery is None:
             raise ToolFailed("there is no run that could have a background job. Nothing was started.")
         if len(self.running) >= _MOST:
             raise ToolFailed(f"{_MOST} background jobs are running; stop one first. Nothing was started.")
         name = f"{self._prefix}{len(self._jobs) + 1}"
-        job = self._jobs[name] = Job(name, title, all=Capture(_OUTPUT, spill, f"{name}.txt"))
+        job = self._jobs[name] = Job(name, title, all=Capture(_OUTPUT, spill, f"{name}.txt", show))
         self._nursery.start_soon(job._do, work, name=name)
         return job
 

@@ -8,20 +8,27 @@ from pathlib import Path
 
 import attrs
 
-__all__ = ["Workspace"]
+__all__ = ["SPILL", "Workspace"]
+
+SPILL = "$NOVACODE_SPILL"
+"""What the folder for long outputs is called where its path must not be told: it is another one on each machine."""
 
 
 @attrs.frozen
 class Workspace:
-    """The folders a run may work in. `root` is where relative paths start; all are resolved when it is made."""
+    """The folders a run may work in. `root` is where relative paths start; all are resolved when it is made.
+
+    `spill` is the one of `extra` that is called `$NOVACODE_SPILL`; `None` where none is.
+    """
 
     root: Path
     extra: tuple[Path, ...] = ()
+    spill: Path | None = None
 
     @classmethod
-    def at(cls, root: Path, extra: Sequence[Path] = ()) -> Workspace:
-        """Return the workspace at `root`, resolving it and `extra`; they may themselves be reached through links."""
-        return cls(root.resolve(), tuple(path.resolve() for path in extra))
+    def at(cls, root: Path, extra: Sequence[Path] = (), spill: Path | None = None) -> Workspace:
+        """Return the workspace at `root`, resolving all of them; they may themselves be reached through links."""
+        return cls(root.resolve(), tuple(path.resolve() for path in extra), None if spill is None else spill.resolve())
 
     def resolve(self, path: str) -> Path:
         """Return `path` absolute and free of links and `..`, as far as it exists; relative ones start at `root`.
@@ -30,6 +37,8 @@ class Workspace:
         name with a NUL byte or one that is no text stays as it is written, without its `..`, and fails when it is
         opened.
         """
+        if self.spill is not None and (path == SPILL or path.startswith(f"{SPILL}/")):
+            path = f"{self.spill}{path.removeprefix(SPILL)}"
         try:
             written = Path(path).expanduser()
         except (RuntimeError, ValueError):  # no such user, or nobody knows where home is
@@ -45,6 +54,8 @@ class Workspace:
 
     def display(self, path: Path) -> str:
         """Return `path` as a person would write it: relative to `root` where it is below it."""
+        if self.spill is not None and path.is_relative_to(self.spill):
+            return str(SPILL / path.relative_to(self.spill))
         try:
             return str(path.relative_to(self.root))
         except ValueError:

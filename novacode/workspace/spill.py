@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -20,21 +21,29 @@ class Capture:
     """Takes bytes without end: keeps head and tail, `limit_bytes` in all, and writes what is longer to a file.
 
     The file is `name` in `folder`, both made only once more than the limit has come, readable by its owner alone, and
-    holds the first `most` bytes. Feeding is synchronous, buffered, and never raises: a disk that is full is told in
-    `text`. Memory stays below about three times the limit.
+    holds the first `most` bytes; `show` says what its path is called. Feeding is synchronous, buffered, and never
+    raises: a disk that is full is told in `text`. Memory stays below about three times the limit.
     """
 
-    def __init__(self, limit_bytes: int, folder: Path, name: str, most: int = MOST) -> None:
+    def __init__(
+        self, limit_bytes: int, folder: Path, name: str, show: Callable[[Path], str] = str, most: int = MOST
+    ) -> None:
         self.path: Path | None = None
         self._clip = Clip(limit_bytes)
         self._limit = limit_bytes
         self._folder = folder
         self._name = re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".") or "output"
+        self._show = show
         self._most = most
         self._early: bytearray | None = bytearray()
         self._file: BinaryIO | None = None
         self._written = 0
         self._problem = ""
+
+    @property
+    def shown(self) -> str:
+        """What its file is called; empty where there is none."""
+        return "" if self.path is None else self._show(self.path)
 
     @property
     def total(self) -> int:
@@ -75,10 +84,10 @@ class Capture:
         if self.path is None:
             return f"the whole output could not be kept: {self._problem}" if self._problem else ""
         if self._problem:
-            return f"about the first {self._written} of {self.total} bytes are in {self.path}, then: {self._problem}"
+            return f"about the first {self._written} of {self.total} bytes are in {self.shown}, then: {self._problem}"
         if self._written < self.total:
-            return f"the first {self._written} of {self.total} bytes are in {self.path}"
-        return f"the whole output ({self.total} bytes) is in {self.path}"
+            return f"the first {self._written} of {self.total} bytes are in {self.shown}"
+        return f"the whole output ({self.total} bytes) is in {self.shown}"
 
     def _open(self) -> None:
         try:

@@ -59,3 +59,49 @@ def test_two_folders_share_nothing(tmp_path: Path) -> None:
     session = memory_session(SessionId("s-fixed"))
     places = {SpillPlace.of(session, tmp_path, tmp_path / name, passing=False, fixed_id=True).folder for name in "ab"}
     assert len(places) == 2
+
+
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a session that is not kept, where `tmp_path` is the one for temporary things."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    session = memory_session(SessionId("s-unkept"))
+    return SpillPlace.of(session, tmp_path / "home", tmp_path, passing=True, fixed_id=False).folder
+
+
+def test_nobody_else_reads_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not before anything is in it, and not where an earlier version has left it open."""
+    ours = tmp_path / f"novacode-{os.getuid()}"
+    for _ in range(2):
+        assert temporary(tmp_path, monkeypatch).is_relative_to(ours)
+        assert ours.stat().st_mode & 0o777 == 0o700
+        ours.chmod(0o755)
+
+
+@pytest.mark.parametrize("planted", ["link", "folder of another", "file"])
+def test_what_somebody_else_has_put_there_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: str
+) -> None:
+    """A name everybody can guess, in a folder where everybody may write."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    usual = tmp_path / f"novacode-{os.getuid()}"
+    if planted == "link":
+        usual.symlink_to(theirs)
+    elif planted == "file":
+        usual.write_text("")
+    else:
+        me = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: me + 1)
+        (tmp_path / f"novacode-{me + 1}").mkdir()
+    place = temporary(tmp_path, monkeypatch)
+    assert place.parent.parent.name.startswith(f"novacode-{os.getuid()}-")
+    assert place.parent.parent.stat().st_mode & 0o777 == 0o700
+    assert list(theirs.iterdir()) == []
+
+
+def test_two_that_are_not_kept_do_not_remove_what_the_other_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = temporary(tmp_path, monkeypatch)
+    monkeypatch.setattr(os, "getpid", lambda: 4711)
+    assert temporary(tmp_path, monkeypatch) != first
