@@ -14,9 +14,7 @@ from typing import Any, TypeVar, cast
 import attrs
 
 from novacode.sessions.record import json_line
-from novacode.values.events import Stamped
 from novacode.values.parts import JSON
-from novacode.values.serial import dump_stamped
 
 __all__ = [
     "BOUNDS",
@@ -37,8 +35,7 @@ __all__ = [
     "Rewind",
     "SettingsChange",
     "encode",
-    "event_text",
-    "event_text_of",
+    "events_text",
     "fields_of",
     "parse",
     "parse_object",
@@ -269,7 +266,7 @@ def parse_object(text: str | bytes, bounds: Bounds = BOUNDS) -> dict[str, JSON]:
 
 
 def fields_of(cls: type[M], data: Mapping[str, JSON]) -> M:
-    """Return `data` as a `cls`, one of the classes of this module. Raises `BadMessage`; ignores what it does not know."""
+    """Return `data` as a `cls`, one of the classes here; ignores what it does not know. Raises `BadMessage`."""
     given: dict[str, Any] = {}
     for field in attrs.fields(cast("Any", cls)):
         about = field.metadata
@@ -293,14 +290,11 @@ def encode(message: Mapping[str, JSON]) -> str:
     return json_line(message)[:-1].decode()
 
 
-def event_text(session: str, stamped: Stamped) -> str:
-    """Return the `event` message for `stamped`."""
-    return event_text_of(session, json_line(dump_stamped(stamped))[:-1])
-
-
-def event_text_of(session: str, event: bytes) -> str:
-    """Return the `event` message for an event that is JSON already: what a journal holds need not be parsed."""
-    return f'{{"type":"event","session":{json.dumps(session)},"event":{event.decode()}}}'
+def events_text(session: str, events: Sequence[bytes]) -> str:
+    """Return the `event` or `events` message for events that are JSON already: each is encoded once, for everybody."""
+    head = f'{{"type":"{"event" if len(events) == 1 else "events"}","session":{json.dumps(session)},'
+    inner = b",".join(events).decode()
+    return f'{head}"event":{inner}}}' if len(events) == 1 else f'{head}"events":[{inner}]}}'
 
 
 def _measure(text: str, bounds: Bounds) -> None:
