@@ -75,6 +75,8 @@ class Settings:
     snapshots_max_files: int = 50_000
     snapshots_max_total_mb: int = 1_000
     snapshots_ignored: bool = False
+    sandbox: bool = False
+    sandbox_network: bool = False
     where: Mapping[str, str] = attrs.field(factory=dict)
     warnings: tuple[str, ...] = ()
 

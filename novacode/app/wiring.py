@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
@@ -18,6 +19,7 @@ from novacode.app.instructions import load_instructions
 from novacode.app.interrupts import Ladder
 from novacode.app.limiting import agent_options, prompt_of, retry_of, unheld
 from novacode.app.rule_store import RuleStore
+from novacode.app.sandboxing import sandbox_of
 from novacode.app.setup import Setup
 from novacode.app.shell_lines import analyse, reads_only
 from novacode.app.spilling import SpillPlace
@@ -42,6 +44,9 @@ from novacode.workspace.environment import is_provider_key
 from novacode.workspace.paths import Workspace
 from novacode.workspace.processes import RealProcesses
 
+if TYPE_CHECKING:
+    from novacode.workspace.sandbox import Sandbox
+
 __all__ = ["App", "open_app"]
 
 _DETERMINISTIC_ID = SessionId("s-deterministic")
@@ -50,7 +55,7 @@ _NOTHING_EARLIER = "no session was begun in this folder before, so there is none
 
 @attrs.frozen
 class App:
-    """A session, ready to run. `notices` are for the person who opened it."""
+    """A session, ready to run. `notices` are for the person who opened it; `sandbox` is what its commands run in."""
 
     setup: Setup
     choice: Choice
@@ -64,6 +69,7 @@ class App:
     _client: ModelClient
     _taping: Taping = attrs.field(factory=NoTape)
     _dirty: list[trio.Event] = attrs.field(factory=lambda: [trio.Event()])
+    sandbox: Sandbox | None = None
 
     @property
     def bus(self) -> Bus:
@@ -120,12 +126,18 @@ async def open_app(setup: Setup) -> AsyncIterator[App]:
     """
     choice = setup.choice or choose(setup.settings.model, setup.settings.base_url, setup.environ)
     deterministic = setup.deterministic or choice.scripted
+    async with sandbox_of(setup) as sandbox, _opened(setup, choice, sandbox, deterministic=deterministic) as app:
+        yield app
+
+
+@asynccontextmanager
+async def _opened(setup: Setup, choice: Choice, sandbox: Sandbox | None, *, deterministic: bool) -> AsyncIterator[App]:
     session = _session(setup, deterministic=deterministic)
     try:
         passing = not setup.session.keep
         place = SpillPlace.of(session, setup.home, setup.cwd, passing=passing, fixed_id=deterministic)
         with place.used() as spill:
-            app = _assemble(setup, choice, session, spill, deterministic=deterministic)
+            app = _assemble(setup, choice, session, spill, sandbox, deterministic=deterministic)
             try:
                 yield app
             finally:
@@ -169,7 +181,9 @@ def _secrets(setup: Setup) -> Secrets:
     return Secrets((*filter(is_provider_key, setup.environ), *setup.settings.secrets), setup.environ)
 
 
-def _assemble(setup: Setup, choice: Choice, session: Session, spill: Path, *, deterministic: bool) -> App:
+def _assemble(
+    setup: Setup, choice: Choice, session: Session, spill: Path, sandbox: Sandbox | None, *, deterministic: bool
+) -> App:
     settings, loaded = setup.settings, session.loaded
     script_clock = ScriptClock()
     script_clock.set(loaded.last_at if deterministic else 0.0)
@@ -187,7 +201,8 @@ def _assemble(setup: Setup, choice: Choice, session: Session, spill: Path, *, de
     tools, stand_in = _world(setup, choice, unreal=taping.everything)
     instructions = load_instructions(setup.cwd)
     keep = frozenset(settings.env_keep)
-    real = RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep)
+    box = sandbox and sandbox.with_spill(spill)
+    real = RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep, sandbox=box)
     processes = stand_in or real
     permissions = Permissions(
         Policy(settings.mode, settings.rules, analyse), RuleStore(setup.home, setup.rules_of or setup.cwd).add
@@ -229,10 +244,17 @@ def _assemble(setup: Setup, choice: Choice, session: Session, spill: Path, *, de
         processes,
         Ladder(first=lambda name: _stop(agent, name), second=processes.hurry),
         tools,
-        (*settings.warnings, *session.notices, *instructions.notices, *unheld(settings, choice)),
+        (
+            *settings.warnings,
+            *session.notices,
+            *instructions.notices,
+            *unheld(settings, choice),
+            *((sandbox.summary,) if sandbox else ()),
+        ),
         deterministic,
         client,
         taping,
+        sandbox=sandbox,
     )
 
 

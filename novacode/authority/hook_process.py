@@ -98,8 +98,14 @@ async def _spoken(run: HookRun, told: Mapping[str, JSON], marker: CallId, host: 
 async def _run_program(spec: HookSpec, told: Mapping[str, JSON], marker: CallId, host: Host) -> HookOutput:
     facts = host.facts
     variables = {"NOVACODE_PROJECT_DIR": facts.project, "CLAUDE_PROJECT_DIR": facts.project}
+    # A person's own program, which has to reach what a sandbox keeps from the model's: logs, guards, notifications.
     command = Command(
-        ("/bin/sh", "-c", spec.command), facts.workspace.root, marker, variables, stdin=dump(dict(told)) + b"\n"
+        ("/bin/sh", "-c", spec.command),
+        facts.workspace.root,
+        marker,
+        variables,
+        stdin=dump(dict(told)) + b"\n",
+        confined=False,
     )
     out, err = _Kept(_STDOUT), _Kept(_STDERR)
     done = await host.processes.run(command, out, err)

@@ -16,9 +16,10 @@ import attrs
 import trio
 
 from novacode._version import VERSION
+from novacode.app.sandboxing import try_sandbox
 from novacode.app.settings import Places, home_folder, load_settings
 from novacode.authority import shfmt
-from novacode.errors import NovaError, ToolFailed
+from novacode.errors import NovaError, SettingsError, ToolFailed
 from novacode.models.catalog import PROVIDERS
 from novacode.values.ids import CallId
 from novacode.workspace.base import Command
@@ -55,7 +56,7 @@ async def checkup(environ: Mapping[str, str], terminals: Sequence[bool]) -> tupl
     """Look at everything. `terminals` says of standard input, output and error whether each is a terminal."""
     return (
         *_python(),
-        *await _programs(),
+        *await _programs(environ),
         await _stopping(),
         *_own_folder(environ),
         _keys(environ),
@@ -79,7 +80,7 @@ def _python() -> Iterator[Check]:
         yield Check(name, _wanted(found), found or "not installed", advice)
 
 
-async def _programs() -> tuple[Check, ...]:
+async def _programs(environ: Mapping[str, str]) -> tuple[Check, ...]:
     """Look for other programs. None is needed: each makes something possible, or faster."""
     parser = shfmt.find()
     return (
@@ -91,10 +92,20 @@ async def _programs() -> tuple[Check, ...]:
             parser or "not there",
             "" if parser else "no shell line can be judged, so every one asks: pip install shfmt-py",
         ),
-        await _program(
-            "bwrap", ("bwrap", "--version"), "only if you want to run NovaCode in a sandbox; install bubblewrap"
-        ),
+        await _sandbox(environ),
     )
+
+
+async def _sandbox(environ: Mapping[str, str]) -> Check:
+    """Start a command in the sandbox that `--sandbox` would use, over an empty folder."""
+    try:
+        with tempfile.TemporaryDirectory() as made:
+            sandbox = await try_sandbox(environ, [Path(made)], home_folder(environ), Path(made))
+    except (SettingsError, OSError) as error:
+        return Check(
+            "sandbox", State.NOTE, str(error), "commands cannot be confined here: --sandbox will refuse to run"
+        )
+    return Check("sandbox", State.OK, f"{sandbox.version} ({sandbox.program}), tried; used where --sandbox asks for it")
 
 
 async def _program(name: str, argv: Sequence[str], advice: str) -> Check:

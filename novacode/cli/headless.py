@@ -88,6 +88,7 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
         str(app.folder),
         [offer.name for offer in app.tools.offers()],
         app.setup.settings.mode.value,
+        app.sandbox.facts if app.sandbox else None,
     )
     outcome: RunEnded | NovaError
     sinks = output.sinks(init, canonical=app.deterministic, timed=app.unreal)

@@ -60,6 +60,11 @@ _OPTIONS = (
         " The word behind it is the NAME: without one write it last, or -w -- PROMPT.",
     ),
     click.option("--deterministic", is_flag=True, help="The same bytes out every time; implied by script: and demo."),
+    click.option(
+        "--sandbox/--no-sandbox",
+        default=None,
+        help="Commands write in the work's folders only and have no network; Linux, with bubblewrap.",
+    ),
     click.option("--simulate", is_flag=True, help="A world in memory: nothing real is run, read or written."),
     click.option("--seed", type=int, default=None, metavar="N", help="Which order of what may happen in any order."),
     click.option("--system-prompt", metavar="TEXT", help="Instead of NovaCode's own."),
@@ -227,6 +232,7 @@ def _flags(given: Mapping[str, Any]) -> dict[str, JSON]:
         "limits.max_output_tokens": given["max_output_tokens"],
         "limits.max_budget_usd": given["max_budget_usd"],
         "overlap": given["overlap"],
+        "sandbox": given["sandbox"],
         "system_prompt": given["system_prompt"],
         "append_system_prompt": given["append_system_prompt"],
     }

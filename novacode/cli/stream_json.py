@@ -42,13 +42,14 @@ _STOPS: Mapping[StopReason, str] = {
 
 @attrs.frozen
 class Init:
-    """What the first line says about the run."""
+    """What the first line says about the run. `sandbox` is what commands run in, missing where it is none."""
 
     session_id: str
     model: str
     cwd: str
     tools: Sequence[str]
     permission_mode: str
+    sandbox: Mapping[str, JSON] | None = None
 
 
 class StreamJson:
@@ -113,6 +114,7 @@ class StreamJson:
                 "model": self._init.model,
                 "permissionMode": self._init.permission_mode,
                 "novacode_version": VERSION,
+                **({"sandbox": dict(self._init.sandbox)} if self._init.sandbox else {}),
             }
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Mapping
 from typing import Annotated
@@ -30,6 +31,16 @@ _RESULT_LIMIT = 30_000  # bytes
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 _MOST_LISTED = 10
 _FIRST_LOOK = 0.5  # seconds in which a job may fail for its start to count as failed
+
+_SANDBOXED = (
+    "[it ran in a sandbox: only the working folder and /tmp can be written, never .git/hooks, .git/config or .novacode;"
+    " there may be no network; what a command leaves running ends with it. Work within that, or tell the user]"
+)
+_STOPPED_BY_A_SANDBOX = re.compile(
+    r"read-only file system|device or resource busy|network is unreachable|resolve|name resolution|connection refused"
+    r"|operation not permitted|permission denied|EROFS|EBUSY|ENOTFOUND|EAI_AGAIN",
+    re.IGNORECASE,
+)
 
 _DESCRIPTION = """Run a command line in bash, in the workspace folder, and get its output (stdout and stderr together).
 Each call is a shell of its own: `cd` and variables do not last. There is no input and no terminal: what asks fails at
@@ -143,6 +154,8 @@ def _told(text: str, ended: Exit) -> str:
         said.append(f"[exit code {ended.code}: probably killed by {_signal_name(ended.code - 128)}]")
     elif ended.code:
         said.append(f"[exit code {ended.code}]")
+    if ended.confined and ended.code and _STOPPED_BY_A_SANDBOX.search(text):
+        said.append(_SANDBOXED)
     if ended.background:
         pids = ", ".join(map(str, ended.background[:_MOST_LISTED])) + (
             ", …" if len(ended.background) > _MOST_LISTED else ""

@@ -20,6 +20,9 @@ class Command:
 
     `marker` goes into the environment of the process and so of everything it starts; it is how a daemon that left
     its session is found again. `env` is added to a cleaned copy of our own environment.
+
+    It runs in the sandbox where there is one, unless it is not `confined`: that is for programs a person has chosen,
+    and for searches of our own, never for what a model writes.
     """
 
     argv: Sequence[str]
@@ -27,17 +30,20 @@ class Command:
     marker: CallId
     env: Mapping[str, str] = attrs.field(factory=dict)
     stdin: bytes = b""
+    confined: bool = True
 
 
 @attrs.frozen
 class Exit:
     """How a process ended. `code` is its exit code, or minus the signal that killed it, as in `subprocess`.
 
-    `background` are the pids it left running: alive until `Processes.sweep`.
+    `background` are the pids it left running: alive until `Processes.sweep`. `confined` says that it ran in a sandbox:
+    what it left running has ended with it, and a signal that killed it shows as 128 and its number, as in a shell.
     """
 
     code: int
     background: tuple[int, ...] = ()
+    confined: bool = False
 
 
 class Processes(Protocol):

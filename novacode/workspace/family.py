@@ -7,25 +7,49 @@ from collections.abc import Collection
 from typing import Protocol
 
 import attrs
-import trio
+from trio.abc import SendStream
 
 from novacode.workspace.proctree import Identity, Proc
 from novacode.workspace.subreaper import HERE
 
-__all__ = ["TABLES", "Census", "Family"]
+__all__ = ["TABLES", "Census", "Family", "Leader"]
 
 TABLES = itertools.count(1)
 """Numbers the tables of commands in this process (one a session, say), so that their markers differ."""
 
 
+class Leader(Protocol):
+    """What is known of the process that a command began with; `trio.Process` is one."""
+
+    stdin: SendStream | None
+
+    @property
+    def pid(self) -> int:
+        """Its pid."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended, `None` while it has not; asking reaps it."""
+        ...
+
+    async def wait(self) -> int:
+        """Wait for its end and return how it ended."""
+        ...
+
+
 @attrs.define(eq=False)
 class Family:
-    """What one command has started. `key` is its number within its table and part of `marker`."""
+    """What one command has started. `key` is its number within its table and part of `marker`.
+
+    Of a `confined` one the leader is the sandbox's own program, and its child the first process inside.
+    """
 
     key: str
     marker: str
-    leader: trio.Process
+    leader: Leader
     known: set[Identity] = attrs.field(factory=set)
+    confined: bool = False
 
     def poll(self) -> bool:
         """Reap the leader if it has ended; returns whether it has."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -20,12 +21,15 @@ from novacode.workspace import proctree
 from novacode.workspace.base import Command, Exit
 from novacode.workspace.census import census_of_this_system
 from novacode.workspace.environment import MARKER, command_environment, is_provider_key
-from novacode.workspace.family import Census, Family
+from novacode.workspace.family import Census, Family, Leader
 from novacode.workspace.proctree import Proc
 from novacode.workspace.pump import Pump, feed
 from novacode.workspace.starting import why_not_started
 from novacode.workspace.stopping import Stop, Tally
 from novacode.workspace.subreaper import HERE
+
+if TYPE_CHECKING:
+    from novacode.workspace.sandbox import Sandbox
 
 __all__ = ["RealProcesses"]
 
@@ -38,6 +42,9 @@ class RealProcesses:
 
     At the first command this process becomes a child subreaper for good. `sweep` therefore also takes orphans that
     carry no marker; a child that another part of this process has put into a session of its own must be `spare`d.
+
+    With a `sandbox` all commands run in it but those that are not to be confined. What one leaves running there is
+    killed when it ends, because its process namespace ends with it.
     """
 
     def __init__(
@@ -45,7 +52,9 @@ class RealProcesses:
         grace: Grace = DEFAULT,
         drop_env: Callable[[str], bool] = is_provider_key,
         census: Census | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
+        self._sandbox = sandbox
         self._grace = grace
         self._drop_env = drop_env
         inherited = os.environ.get(MARKER, "")  # noqa: TID251 - this module passes the environment on
@@ -70,6 +79,8 @@ class RealProcesses:
         family, pump = await self._spawn(command, output, errors)
         try:
             code = await self._to_its_end(family, pump, command.stdin)
+            if family.confined:
+                await self._until_gone(family)
         except BaseException:
             await self._stop_family(family, pump)
             # A nursery wraps `Cancelled` in a group; callers shall see it plain.
@@ -78,7 +89,7 @@ class RealProcesses:
         pump.drain()
         left = self._census.left_by(family)
         self._part_with(family, pump, left)
-        return Exit(code, tuple(proc.pid for proc in left))
+        return Exit(code, tuple(proc.pid for proc in left), family.confined)
 
     async def sweep(self) -> None:
         """Stop and reap what commands have left running; see `Processes.sweep`.
@@ -87,7 +98,7 @@ class RealProcesses:
         """
         left = dict(self._left)
         try:
-            await self._stop(lambda: [*self._census.living(left), *self._census.strays()], list(left.values()))
+            await self._stop(lambda: [*self._census.living(left), *self._census.strays()], left)
         finally:
             for family, pump in left.items():
                 self._part_with(family, pump, self._census.living([family]))
@@ -101,7 +112,7 @@ class RealProcesses:
 
     def waiting_for(self) -> tuple[str, ...]:
         """Name what is being stopped now: `4711 sleep 300`."""
-        procs = {proc.identity: proc for stop in self._stops for proc in stop.living}
+        procs = {proc.identity: proc for stop in self._stops for proc in stop.waiting_for}
         return tuple(f"{proc.pid} {proctree.command_line(proc.pid)}".rstrip() for proc in procs.values())
 
     def spare(self, pid: int) -> None:
@@ -130,20 +141,13 @@ class RealProcesses:
         ours = os.environ  # noqa: TID251 - this module passes the environment on
         environment = command_environment(ours, command.env, cwd=command.cwd, marker=marker, drop=self._drop_env)
         ends: list[int] = []
+        confined = command.confined and self._sandbox is not None
         HERE.spawning += 1
         try:
             ends.extend(os.pipe())
             if errors is not None:
                 ends.extend(os.pipe())
-            leader = await trio.lowlevel.open_process(
-                list(command.argv),
-                stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
-                stdout=ends[1],
-                stderr=ends[-1],
-                cwd=command.cwd,
-                env=environment,
-                start_new_session=True,
-            )
+            leader = await self._start(command, environment, ends[1::2])
         except (OSError, ValueError, IndexError) as exc:
             _close(ends)
             problem = ValueError("it is empty") if isinstance(exc, IndexError) else exc
@@ -154,13 +158,37 @@ class RealProcesses:
         finally:
             HERE.spawning -= 1
         HERE.owned.add(leader.pid)
-        family = Family(key, marker, leader)
+        family = Family(key, marker, leader, confined=confined)
         self._census.add(family)
         _close(ends[1::2])
         pipes = [(ends[0], output)]
         if errors is not None:
             pipes.append((ends[2], errors))
         return family, Pump(*pipes)
+
+    async def _start(self, command: Command, environment: Mapping[str, str], ends: list[int]) -> Leader:
+        if self._sandbox is not None and command.confined:
+            from novacode.workspace.leader import OwnLeader  # only in a sandbox
+
+            await trio.lowlevel.checkpoint()
+            argv = self._sandbox.argv(command.argv, command.cwd, environment)
+            return OwnLeader.start(argv, command.cwd, environment, ends, stdin=bool(command.stdin))
+        return await trio.lowlevel.open_process(
+            list(command.argv),
+            stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
+            stdout=ends[0],
+            stderr=ends[-1],
+            cwd=command.cwd,
+            env=environment,
+            start_new_session=True,
+        )
+
+    async def _until_gone(self, family: Family) -> None:
+        """Wait until the kernel has ended all that was in a sandbox whose command has ended. Nothing is counted."""
+        stop = Stop(lambda: self._census.living([family]), Tally(), self._grace)
+        if stop.look():
+            stop.hurry()
+            await stop.run()
 
     async def _to_its_end(self, family: Family, pump: Pump, stdin: bytes) -> int:
         """Pump until the leader has ended, and then a moment longer for what it left in between."""
@@ -181,14 +209,14 @@ class RealProcesses:
     async def _stop_family(self, family: Family, pump: Pump) -> None:
         """Stop a command that did not come to its end, taking what it says until it is gone."""
         try:
-            await self._stop(lambda: self._census.living([family]), [pump])
+            await self._stop(lambda: self._census.living([family]), {family: pump})
         finally:
             pump.drain()
             self._part_with(family, pump, self._census.living([family]))
 
-    async def _stop(self, find: Callable[[], list[Proc]], pumps: list[Pump]) -> None:
-        """Stop what `find` returns, reading from `pumps` meanwhile: nobody shall be stuck on a full pipe."""
-        stop = Stop(find, self._tally, self._grace)
+    async def _stop(self, find: Callable[[], list[Proc]], families: Mapping[Family, Pump]) -> None:
+        """Stop what `find` returns, reading from `families` meanwhile: nobody shall be stuck on a full pipe."""
+        stop = Stop(find, self._tally, self._grace, {family.leader.pid for family in families if family.confined})
         if not stop.look():
             return
         if self._hurried:
@@ -196,7 +224,7 @@ class RealProcesses:
         self._stops.append(stop)
         try:
             with cleanup(self._grace.term + self._grace.kill):
-                await _pumping(pumps, stop.run)
+                await _pumping(families.values(), stop.run)
         finally:
             stop.close()
             self._stops.remove(stop)
@@ -212,7 +240,7 @@ class RealProcesses:
         pump.close()
 
 
-async def _pumping(pumps: list[Pump], work: Callable[[], Awaitable[None]]) -> None:
+async def _pumping(pumps: Iterable[Pump], work: Callable[[], Awaitable[None]]) -> None:
     async with trio.open_nursery() as nursery:
         for pump in pumps:
             nursery.start_soon(pump.run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
 import attrs
@@ -31,10 +31,18 @@ class Tally:
 
 
 class Stop:
-    """One stop under way. `living` is what it was still waiting for when it last looked."""
+    """One stop under way. `living` is what it was still waiting for when it last looked.
 
-    def __init__(self, find: Callable[[], list[Proc]], tally: Tally, grace: Grace) -> None:
+    `wardens` are the pids of sandboxes' own programs. A warden ends as soon as the command in it has, and takes what
+    else is inside with it; so it is held still while what is inside has its grace. It is not asked to stop, and
+    neither it nor the first process inside, its child, is counted.
+    """
+
+    def __init__(
+        self, find: Callable[[], list[Proc]], tally: Tally, grace: Grace, wardens: Collection[int] = ()
+    ) -> None:
         self.living: list[Proc] = []
+        self._wardens = wardens
         self._find = find
         self._tally = tally
         self._grace = grace
@@ -45,6 +53,11 @@ class Stop:
         """Find out whether there is anything to stop."""
         self.living = self._find()
         return bool(self.living)
+
+    @property
+    def waiting_for(self) -> list[Proc]:
+        """What a person would call that: without what only holds a sandbox up."""
+        return [proc for proc in self.living if not self._is_scaffold(proc)] or self.living
 
     async def run(self) -> None:
         """Stop all that `find` returns, again and again, until it returns nothing or the graces have passed.
@@ -73,16 +86,30 @@ class Stop:
             self._patience = scope if number == signal.SIGTERM else None
             while self.look():
                 due = self._due(sent, number)
+                self._hold()
                 self._signal(due, number)
                 sent.update((proc.identity, proc.name) for proc in due)
                 self._wake()
                 await _ends_of(self.living, pause)
                 pause = min(2 * pause, _LONGEST)
 
+    def _is_scaffold(self, proc: Proc) -> bool:
+        return proc.pid in self._wardens or proc.parent in self._wardens
+
+    def _guards(self, warden: Proc) -> bool:
+        """Whether anything is alive in the sandbox of `warden`: something below its first process."""
+        first = {proc.pid for proc in self.living if proc.parent == warden.pid}
+        return any(proc.parent in first for proc in self.living)
+
+    def _hold(self) -> None:
+        for proc in self.living:
+            if proc.pid in self._wardens and not proc.stopped and self._guards(proc):
+                send(proc, signal.SIGSTOP)
+
     def _wake(self) -> None:
         """Let stopped processes go on: until then they act on nothing but SIGKILL."""
         for proc in self.living:
-            if proc.stopped:
+            if proc.stopped and not (proc.pid in self._wardens and self._guards(proc)):
                 send(proc, signal.SIGCONT)
 
     def _due(self, sent: Mapping[Identity, bytes], number: signal.Signals) -> list[Proc]:
@@ -94,7 +121,10 @@ class Stop:
         is new and has a living parent among those to be stopped.
         """
         due = [proc for proc in self.living if sent.get(proc.identity) != proc.name]
-        if not sent or number == signal.SIGKILL:
+        if number == signal.SIGKILL:
+            return due
+        due = [proc for proc in due if not self._is_scaffold(proc)]
+        if not sent:
             return due
         parents = {proc.pid for proc in self.living}
         return [proc for proc in due if proc.identity in sent or proc.parent not in parents]
@@ -103,7 +133,7 @@ class Stop:
         escalating = number == signal.SIGKILL
         groups = {proc.group for proc in procs} if escalating else set()
         for proc in procs:
-            if not send(proc, number):
+            if not send(proc, number) or self._is_scaffold(proc):
                 continue
             if escalating and proc.identity in self._tally.signalled:
                 self._tally.escalated.add(proc.identity)

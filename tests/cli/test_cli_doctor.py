@@ -11,6 +11,7 @@ from person import at_terminal
 
 from novacode.authority import shfmt
 from novacode.cli.checkup import Check, State, checkup
+from novacode.workspace import sandbox_probe
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -53,16 +54,17 @@ async def test_what_is_missing_comes_with_what_to_do(tmp_path: Path, monkeypatch
     """No program, no key, no parser, nobody to ask: all of it told in one go."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(shfmt, "find", lambda: None)
+    monkeypatch.setattr(sandbox_probe, "find_bwrap", lambda *_: None)
     found = await _found({"HOME": str(tmp_path)}, (False, False, False))
-    assert {name: found[name].state for name in ("git", "rg", "bwrap", "shfmt", "keys", "terminal")} == {
+    assert {name: found[name].state for name in ("git", "rg", "sandbox", "shfmt", "keys", "terminal")} == {
         "git": State.NOTE,
         "rg": State.NOTE,
-        "bwrap": State.NOTE,
+        "sandbox": State.NOTE,
         "shfmt": State.WRONG,
         "keys": State.NOTE,
         "terminal": State.NOTE,
     }
-    assert all(found[name].advice for name in ("git", "rg", "bwrap", "shfmt", "keys", "terminal"))
+    assert all(found[name].advice for name in ("git", "rg", "sandbox", "shfmt", "keys", "terminal"))
     assert found["stopping"].state is State.WRONG  # there is not even a shell
 
 
