@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -69,8 +71,13 @@ class Box:
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Box:
-    root = tmp_path.resolve()
+def box() -> Iterator[Box]:
+    """Not below `/tmp`, which is another one inside: what lies outside would not even be seen."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="novacode-test-") as folder:
+        yield _box_in(Path(folder).resolve())
+
+
+def _box_in(root: Path) -> Box:
     for name in ("work", "private", "beside"):
         (root / name).mkdir()
     return Box(root, Sandbox(_PROGRAM or "", "bwrap", ground_of([root / "work"]), root / "private"))
@@ -145,6 +152,13 @@ async def test_tmp_is_the_sessions_own_and_stays_from_one_command_to_the_next(bo
     assert await box.says(f"cat /tmp/{name}") == (0, "/tmp\n")
     assert not Path("/tmp", name).exists()
     assert (box.root / "private" / name).exists()
+
+
+async def test_a_workspace_below_tmp_is_there(tmp_path: Path) -> None:
+    box = _box_in(tmp_path.resolve())
+    assert await box.says("echo in > a.txt; echo beside > ../beside.txt") == (0, "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["beside", "private", "work"]
+    assert (box.work / "a.txt").read_text() == "in\n"
 
 
 async def test_an_extra_folder_is_writable(box: Box) -> None:
