@@ -11,6 +11,7 @@ __all__ = ["COMMANDS", "command"]
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "explore": ("novacode.cli.lab_explore_cmd", "Stop scenarios at every step, and judge what is left."),
+    "compare": ("novacode.cli.lab_compare_cmd", "The trio runtime beside asyncio executors, right and broken."),
     "faults": ("novacode.cli.lab_faults_cmd", "Break the runtime on purpose: does the lab notice?"),
     "scenarios": ("novacode.cli.lab_scenarios_cmd", "List the scenarios that come with NovaCode."),
 }

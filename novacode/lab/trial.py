@@ -49,6 +49,7 @@ class Trial:
     struck_at: float | None = None
     struck_call: str = ""
     phase: str = ""
+    written_at_strike: int = 0
     crashed_at: int | None = None
     first_is_over: bool = False
     quiet_at: float | None = None
@@ -151,6 +152,7 @@ def _strike(trial: Trial, outside: trio.CancelScope) -> None:
         case _:
             assert_never(how)
     if hit:
+        trial.written_at_strike = len(trial.stage.written)
         trial.struck, trial.struck_at, trial.phase, trial.struck_call = True, trio.current_time(), phase, chosen
 
 
