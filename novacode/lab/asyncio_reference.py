@@ -209,7 +209,7 @@ class Swallowing(Reference):
         for call_id, task in tasks.items():
             try:
                 await task
-            except asyncio.CancelledError:
+            except asyncio.CancelledError:  # noqa: ASYNC103 - this is what is wrong with it
                 self._settle(call_id, "cancelled")
 
 
