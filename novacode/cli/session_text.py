@@ -11,7 +11,16 @@ from novacode.values.history import Exchange
 from novacode.values.parts import BrokenCall, ServerBlock, Text, Thinking, ToolCall, User, UserPart
 from novacode.values.results import Outcome, ResultPart, ToolResult
 
-__all__ = ["arguments_text", "outcome_words", "part_text", "plain_text", "user_label"]
+__all__ = [
+    "arguments_text",
+    "facts",
+    "outcome_words",
+    "part_text",
+    "plain_text",
+    "title_of",
+    "user_label",
+    "with_results",
+]
 
 _RESULT_LINES = 12
 _WIDTH = 160
@@ -56,14 +65,34 @@ def outcome_words(result: ToolResult) -> str:
     return words
 
 
+def title_of(loaded: Loaded) -> str:
+    """Return what a session is called."""
+    return str(loaded.header.session_id) if loaded.header else "A session"
+
+
+def with_results(exchange: Exchange) -> Iterator[tuple[Text | Thinking | ToolCall | BrokenCall, ToolResult | None]]:
+    """Yield what of a response is shown in other forms: each call with its result."""
+    results = {result.call_id: result for result in exchange.results}
+    for part in exchange.message.parts:
+        if isinstance(part, ToolCall | BrokenCall):
+            yield part, results[part.id]
+        elif isinstance(part, Text | Thinking) and part.text.strip():
+            yield part, None
+
+
 def _head(loaded: Loaded) -> Iterator[str]:
     header = loaded.header
     if header is not None:
         yield f"{header.session_id} in {visible(header.cwd)}"
+    yield facts(loaded)
+
+
+def facts(loaded: Loaded) -> str:
+    """Return how many runs there were, with which model, and for how much."""
     runs = f"{loaded.runs} run{'s' * (loaded.runs != 1)}"
     model = f", {visible(loaded.model)}" if loaded.model else ""
     cost = f", ${loaded.cost_usd:.4f}" if loaded.cost_usd else ""
-    yield f"{runs}{model}{cost}{', the last one without an end' if loaded.interrupted else ''}"
+    return f"{runs}{model}{cost}{', the last one without an end' if loaded.interrupted else ''}"
 
 
 def _user(user: User) -> Iterator[str]:

@@ -13,19 +13,26 @@ __all__ = ["timeline_page"]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2128; --soft: #5b6470; --paper: #fff; --line: #d8dce1;
-  --asked: #b9c0c9; --stream: #3b76c4; --waiting: #b9c0c9; --hook: #8e5bb5; --asking: #d9a520; --queued: #63b3c8;
+  --asked: #b3c9e8; --stream: #3b76c4; --waiting: #b9c0c9; --hook: #8e5bb5; --asking: #d9a520; --queued: #63b3c8;
   --running: #3f9a5b; --stopping: #cf4436; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e7eb; --soft: #9aa3ae; --paper: #14171b; --line: #363d46; --asked: #4a535e; --waiting: #4a535e;
+  :root { --ink: #e4e7eb; --soft: #9aa3ae; --paper: #14171b; --line: #363d46; --asked: #3d5a80; --waiting: #5a636e;
     --stream: #5b93dd; --running: #54b173; --asking: #e0b544; --stopping: #e2685c; }
 }
-body { color: var(--ink); background: var(--paper); font: 15px/1.5 system-ui, sans-serif; margin: 2rem; }
-svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; }
+body { color: var(--ink); background: var(--paper); font: 15px/1.5 system-ui, sans-serif; max-width: 80rem;
+  margin: clamp(1rem, 3vw, 2rem) auto; padding: 0 clamp(1rem, 3vw, 2rem); overflow-wrap: anywhere; }
+h1 { font-size: 1.35rem; line-height: 1.3; margin: 0; } p { margin: .4rem 0 1rem; }
+.wide { overflow-x: auto; }
+svg { display: block; width: 100%; min-width: 46rem; height: auto; font: 12px system-ui, sans-serif; }
 text { fill: var(--ink); } .soft { fill: var(--soft); color: var(--soft); } .grid { stroke: var(--line); }
 .stop { stroke: var(--stopping); stroke-dasharray: 4 3; }
-i { display: inline-block; width: 1em; height: .8em; margin: 0 .3em 0 1em; border-radius: 2px; }
-table { border-collapse: collapse; margin-top: 1.5rem; } td, th { border-bottom: 1px solid var(--line);
-  padding: .2rem .8rem; text-align: left; font-variant-numeric: tabular-nums; }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; }
+i { display: inline-block; width: 1em; height: .8em; margin-right: .4em; border-radius: 2px; }
+table { border-collapse: collapse; margin-top: .5rem; white-space: nowrap; }
+td, th { border-bottom: 1px solid var(--line); padding: .25rem .8rem; text-align: right; vertical-align: bottom;
+  font-variant-numeric: tabular-nums; }
+th { font-weight: 600; } th:first-child, td:first-child, th:last-child, td:last-child { text-align: left; }
+td:first-child { white-space: normal; min-width: 9rem; }
 """
 _WORDS = {
     Kind.ASKED: "the model is asked",
@@ -50,13 +57,13 @@ def timeline_page(timeline: Timeline) -> str:
         tail = timeline.seconds - timeline.stop_at
         facts += f"; asked to stop at {timeline.stop_at:.3f} s, quiet {tail:.3f} s later"
     used = [kind for kind in _WORDS if any(span.kind is kind for lane in timeline.lanes for span in lane.spans)]
-    legend = "".join(f'<i style="background:var(--{kind})"></i>{_WORDS[kind]}' for kind in used)
+    legend = "".join(f'<span><i style="background:var(--{kind})"></i>{_WORDS[kind]}</span>' for kind in used)
     return (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{_STYLE}</style>\n<h1>{title}</h1>\n"
-        f'<p class="soft">{escape(visible(facts))}</p>\n{"".join(_svg(timeline))}\n<p>{legend}</p>\n'
-        f"{''.join(_table(timeline, used))}\n</html>\n"
+        f'<p class="soft">{escape(visible(facts))}</p>\n<div class="wide">{"".join(_svg(timeline))}</div>\n'
+        f'<p class="legend">{legend}</p>\n<div class="wide">{"".join(_table(timeline, used))}</div>\n</html>\n'
     )
 
 
@@ -95,9 +102,10 @@ def _lane(lane: Lane, y: int, scale: float) -> Iterator[str]:
 def _table(timeline: Timeline, used: list[Kind]) -> Iterator[str]:
     """The same in numbers, for who cannot see the drawing or wants to copy it."""
     heads = "".join(f"<th>{_WORDS[kind]}</th>" for kind in used)
-    yield f"<table><tr><th>task</th>{heads}<th>outcome</th></tr>"
+    yield f"<table><tr><th>seconds</th>{heads}<th>outcome</th></tr>"
     for lane in timeline.lanes:
-        cells = "".join(f"<td>{lane.of(kind):.3f}</td>" for kind in used)
+        spent = (lane.of(kind) if any(span.kind is kind for span in lane.spans) else None for kind in used)
+        cells = "".join("<td></td>" if seconds is None else f"<td>{seconds:.3f}</td>" for seconds in spent)
         yield f"<tr><td>{escape(visible(lane.title))}</td>{cells}<td>{escape(lane.outcome)}</td></tr>"
     yield "</table>"
 
