@@ -20,6 +20,7 @@ __all__ = ["COMMANDS", "entry", "interrupted"]
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("novacode.cli.run", "Run one task to its end."),
     "chat": ("novacode.cli.chat", "Work with the model at the terminal."),
+    "serve": ("novacode.cli.serve_cmd", "Watch, prompt and approve in a browser."),
     "demo": ("novacode.cli.demo_cmd", "See the main job done, without key or network."),
     "sessions": ("novacode.cli.sessions_cmd", "List, show, export, check, repair, fork sessions."),
     "tools": ("novacode.cli.tools_cmd", "List what the model may call."),

@@ -8,9 +8,10 @@ import trio
 
 from novacode.errors import SessionError
 from novacode.remote import protocol, steering
+from novacode.remote.bounds import BadMessage
 from novacode.remote.hub import Hub
 from novacode.remote.missed import Missed, Piece, of_records
-from novacode.remote.protocol import BadMessage, ClientMessage
+from novacode.remote.protocol import ClientMessage
 from novacode.remote.room import Room
 from novacode.remote.states import Refusal, batch_of, room_state
 from novacode.remote.watcher import Batch, Watcher
@@ -19,7 +20,7 @@ from novacode.values.parts import JSON
 
 __all__ = ["Client", "TooSlow"]
 
-Send = Callable[[str], Awaitable[None]]
+Send = Callable[[Batch], Awaitable[None]]
 
 
 class TooSlow(Exception):
@@ -27,7 +28,7 @@ class TooSlow(Exception):
 
 
 class Client:
-    """A browser or a script. `send_all` is run in one task, `take` in another; replies go out in the order of events."""
+    """A browser or a script. `send_all` runs in one task, `take` in another; replies go out in the order of events."""
 
     def __init__(self, hub: Hub, name: str = "") -> None:
         self.hub = hub
@@ -48,7 +49,7 @@ class Client:
     def tell(self, message: dict[str, JSON]) -> None:
         """Send a message, after the events before it."""
         if self.room is not None:
-            self.room.flush()
+            self.room.audience.flush()
         self.watcher.put(Batch(protocol.encode(message)))
 
     def watch(self, room: Room, after: int | None) -> None:
@@ -72,7 +73,7 @@ class Client:
             if watcher.broken:
                 raise TooSlow(self.name)
             if (batch := watcher.take()) is not None:
-                await send(batch.text)
+                await send(batch)
                 watcher.sent = batch.last or watcher.sent
             elif watcher.missed or watcher.resync:
                 await self._catch_up(send)
@@ -89,7 +90,7 @@ class Client:
         if wish is not None:
             after = wish[1]
         elif missed:
-            await send(protocol.encode({"type": "lagging", "session": room.session, "missed": missed}))
+            await send(Batch(protocol.encode({"type": "lagging", "session": room.session, "missed": missed})))
         await self._sync(room, after, send)
 
     async def _sync(self, room: Room, after: int | None, send: Send) -> None:
@@ -97,14 +98,14 @@ class Client:
 
         From now on what happens waits in the queue; it is sent after that, and after what is open now.
         """
-        room.flush()
-        cut = room.last_seq
+        room.audience.flush()
+        cut = room.audience.last_seq
         reset = after is None or after > cut
         start = 0 if after is None or reset else after
-        tail = [one for one in room.tail if start < one[0] <= cut]
+        tail = [one for one in room.audience.tail if start < one[0] <= cut]
         self.watcher.begin(cut)
         self.watcher.sent = start
-        await send(protocol.encode({"type": "sync", "session": room.session, "reset": reset, "from": start}))
+        await send(Batch(protocol.encode({"type": "sync", "session": room.session, "reset": reset, "from": start})))
         pieces = _Pieces(room, start, cut)
         while (piece := await pieces.next()) is not None:
             before = [one for one in tail if one[0] < piece[-1][0]]
@@ -113,13 +114,13 @@ class Client:
         if tail:
             await self._send_piece(room, tail, send)
         self.watcher.sent = max(cut, self.watcher.sent)
-        await send(protocol.encode({"type": "synced", "session": room.session, "lastSeq": cut}))
+        await send(Batch(protocol.encode({"type": "synced", "session": room.session, "lastSeq": cut})))
         if self.room is room:
             self.tell(room_state(room, self.hub.shared.setup_of(room.session)))
             self.tell({"type": "approvals", "session": room.session, "items": room.approvals()})
 
     async def _send_piece(self, room: Room, piece: Piece, send: Send) -> None:
-        await send(batch_of(room.session, piece).text)
+        await send(batch_of(room.session, piece))
         self.watcher.sent = piece[-1][0]
 
     # --- what it says -------------------------------------------------------------------------------------------

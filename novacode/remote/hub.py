@@ -15,6 +15,7 @@ from novacode.app.setup import SessionWish, Setup
 from novacode.authority.modes import Mode
 from novacode.errors import SessionError
 from novacode.remote import protocol
+from novacode.remote.bounds import BOUNDS
 from novacode.remote.missed import last_seq
 from novacode.remote.room import Room, Shared
 from novacode.remote.states import Refusal, listed
@@ -51,8 +52,8 @@ class Hub:
 
     def hello(self, client: str, room: Room | None = None) -> dict[str, JSON]:
         """Return the server's `hello`."""
-        watched = {} if room is None else {"session": room.session, "lastSeq": room.last_seq}
-        bounds = protocol.BOUNDS
+        watched = {} if room is None else {"session": room.session, "lastSeq": room.audience.last_seq}
+        bounds = BOUNDS
         return {
             "type": "hello",
             "version": protocol.VERSION,
@@ -87,8 +88,7 @@ class Hub:
 
     def create(self) -> Room:
         """Begin a session. Raises `Refusal` where none can be kept."""
-        if self.shared.closing:
-            raise Refusal("shutting_down", f"the server is ending ({self.shared.closing}); nothing new is begun")
+        self.shared.must_be_open()
         made = self.store.create(self.base.cwd)
         made.close()
         if made.path is None:
@@ -115,7 +115,7 @@ class Hub:
         """Send `message` to all clients, whatever they watch."""
         batch = Batch(protocol.encode(message))
         for room in self.rooms.values():
-            room.flush()
+            room.audience.flush()
         for watcher in self.watchers:
             watcher.put(batch)
 

@@ -1,26 +1,22 @@
 """The messages between the remote and its clients: version 1 of what docs/remote.md describes. No I/O.
 
-What comes from a client is somebody else's text. It is bounded in size, depth and number of values before it is parsed,
-and becomes one of a few frozen classes or a `BadMessage` that can be sent back.
+What comes from a client becomes one of a few frozen classes, or a `BadMessage` that can be sent back.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import attrs
 
+from novacode.remote.bounds import BOUNDS, BadMessage, Bounds, parse_object, shown
 from novacode.sessions.record import json_line
 from novacode.values.parts import JSON
 
 __all__ = [
-    "BOUNDS",
     "VERSION",
-    "BadMessage",
-    "Bounds",
     "Cancel",
     "ClientMessage",
     "Compact",
@@ -38,43 +34,12 @@ __all__ = [
     "events_text",
     "fields_of",
     "parse",
-    "parse_object",
 ]
 
 VERSION = 1
 """Version of the wire. What old clients would misread raises it; new fields and types do not."""
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{},]', re.DOTALL)
-"""A text, whole or up to the end, or what opens, closes and separates. Linear for any input."""
-
 M = TypeVar("M")
-
-
-@attrs.frozen
-class Bounds:
-    """How big one message of a client may be: in bytes, in levels of nesting, in values."""
-
-    size: int = 1 << 20
-    depth: int = 16
-    values: int = 2000
-
-
-BOUNDS = Bounds()
-
-
-class BadMessage(Exception):
-    """A message that cannot be used. `fatal`: the connection it came on should be closed."""
-
-    def __init__(self, code: str, text: str, *, ref: str = "", fatal: bool = False) -> None:
-        super().__init__(text)
-        self.code = code
-        self.text = text
-        self.ref = ref
-        self.fatal = fatal
-
-    def reply(self) -> dict[str, JSON]:
-        """Return the `error` to send."""
-        return {"type": "error", "code": self.code, "text": self.text, "ref": self.ref, "fatal": self.fatal}
 
 
 def _text(longest: int = 256, *, key: str = "", lenient: bool = False, needed: bool = False) -> Any:
@@ -243,26 +208,11 @@ def parse(text: str, bounds: Bounds = BOUNDS) -> ClientMessage:
     cls = _TYPES.get(tag) if isinstance(tag, str) else None
     if cls is None:
         known = ", ".join(_TYPES)
-        raise BadMessage("unknown_type", f"a message of type {_shown(tag)} is not known; known are {known}", ref=ref)
+        raise BadMessage("unknown_type", f"a message of type {shown(tag)} is not known; known are {known}", ref=ref)
     try:
         return cast("ClientMessage", fields_of(cls, data))
     except BadMessage as bad:
         raise BadMessage(bad.code, f"{tag}: {bad.text}", ref=ref) from None
-
-
-def parse_object(text: str | bytes, bounds: Bounds = BOUNDS) -> dict[str, JSON]:
-    """Return the JSON object that `text` is. Raises `BadMessage`; nothing deep or large is built before."""
-    if len(text) > bounds.size or (isinstance(text, str) and len(text.encode("utf-8", "replace")) > bounds.size):
-        raise BadMessage("too_big", f"a message has more than {bounds.size} bytes", fatal=True)
-    try:
-        plain = text if isinstance(text, str) else text.decode()
-        _measure(plain, bounds)
-        data = json.loads(plain, parse_constant=_no_number)
-    except ValueError as error:
-        raise BadMessage("bad_message", f"this is not JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise BadMessage("bad_message", f"a message is one JSON object, and not {_shown(data)}")
-    return data
 
 
 def fields_of(cls: type[M], data: Mapping[str, JSON]) -> M:
@@ -274,7 +224,7 @@ def fields_of(cls: type[M], data: Mapping[str, JSON]) -> M:
         value = data.get(key)
         if value is not None and not _fits(value, about):
             if not about.get("lenient"):
-                raise BadMessage("bad_message", f"`{key}` is {_shown(value)}; it must be {_wanted(about)}")
+                raise BadMessage("bad_message", f"`{key}` is {shown(value)}; it must be {_wanted(about)}")
             value = None
         if value is None and about.get("needed"):
             raise BadMessage("bad_message", f"`{key}` is missing; it must be {_wanted(about)}")
@@ -297,26 +247,6 @@ def events_text(session: str, events: Sequence[bytes]) -> str:
     return f'{head}"event":{inner}}}' if len(events) == 1 else f'{head}"events":[{inner}]}}'
 
 
-def _measure(text: str, bounds: Bounds) -> None:
-    """Raise `BadMessage` where `text` is nested too deep or has too many values; stops reading there."""
-    depth = values = 0
-    for found in _TOKEN.finditer(text):
-        match found[0][0]:
-            case "[" | "{":
-                depth += 1
-                values += 1
-            case "]" | "}":
-                depth -= 1
-            case ",":
-                values += 1
-            case _:
-                continue
-        if depth > bounds.depth:
-            raise BadMessage("too_big", f"a message is nested deeper than {bounds.depth} levels", fatal=True)
-        if values > bounds.values:
-            raise BadMessage("too_big", f"a message has more than {bounds.values} values", fatal=True)
-
-
 def _fits(value: JSON, about: Mapping[str, Any]) -> bool:
     kind = about["kind"]
     if kind is int:
@@ -331,12 +261,3 @@ def _wanted(about: Mapping[str, Any]) -> str:
     if kind is str:
         return f"a text of at most {about['longest']} characters"
     return {int: "a whole number from 0 on", bool: "true or false", Mapping: "an object"}[kind]
-
-
-def _shown(value: JSON) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _no_number(word: str) -> Sequence[Any]:
-    raise ValueError(f"{word} is no number of JSON")

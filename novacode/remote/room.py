@@ -6,7 +6,6 @@ something is to be done in it, and given back some minutes after the last run.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -20,27 +19,19 @@ from novacode.app.wiring import App, open_app
 from novacode.authority.modes import Mode
 from novacode.engine.limits import Limits
 from novacode.errors import NovaError
-from novacode.remote import protocol
+from novacode.remote.audience import Audience
 from novacode.remote.missed import last_seq
 from novacode.remote.questions import Questions
-from novacode.remote.states import Refusal, Stopping, batch_of, room_state, stopping_message
-from novacode.remote.watcher import Batch, Watcher
-from novacode.sessions.record import is_kept, json_line
+from novacode.remote.states import Refusal, Stopping, room_state, stopping_message
+from novacode.remote.watcher import Watcher
 from novacode.values import events
 from novacode.values.events import RunEnded, RunEvent, Stamped
 from novacode.values.ids import CallId, RunId
 from novacode.values.parts import JSON
-from novacode.values.serial import dump_stamped
 
 __all__ = ["Room", "Shared"]
 
-_SOON = 0.02
-"""Seconds in which events are gathered into one frame; a little more for each watcher."""
-
-_MORE = 0.002
 _LOOK = 0.25
-_TAIL = 4 << 20
-"""Bytes of fragments of the turn under way that are kept for who comes in the middle of it."""
 
 
 @attrs.define
@@ -57,6 +48,11 @@ class Shared:
     unused: float = 300.0
     closing: str = ""
 
+    def must_be_open(self) -> None:
+        """Raise `Refusal` where the server ends."""
+        if self.closing:
+            raise Refusal("shutting_down", f"the server is ending ({self.closing}); nothing new is begun")
+
 
 class Room:
     """A session. Everything but `prompt`, `compact`, `opened` and `give_back` is synchronous."""
@@ -64,14 +60,11 @@ class Room:
     def __init__(self, shared: Shared, session: str, path: Path | None, last_seq: int) -> None:
         self.session = session
         self.path = path
-        self.last_seq = last_seq
+        self.audience = Audience(session, last_seq)
         self.app: App | None = None
         self.run_id = ""
         self.prompt_text = ""
         self.stopping: Stopping | None = None
-        self.watchers: list[Watcher] = []
-        self.tail: deque[tuple[int, bytes]] = deque()
-        """The fragments of the turn under way: what no journal holds."""
         self.questions = Questions()
         self.calls: dict[str, CallId] = {}
         """The calls of the run under way."""
@@ -79,8 +72,6 @@ class Room:
         self.limits: Limits | None = None
         self.cost_usd = 0.0
         self._shared = shared
-        self._tail_size = 0
-        self._pending: list[tuple[int, bytes]] = []
         self._lock = trio.Lock()
         self._nursery: trio.Nursery | None = None
         self._touched = trio.Event()
@@ -88,70 +79,45 @@ class Room:
         self._gone = trio.Event()
         self._gone.set()
         self._over = trio.Event()
-        self._flush_at: trio.Event = trio.Event()
 
     @property
     def unused(self) -> bool:
         """Whether nobody watches it and nothing is open."""
-        return self.app is None and not self.watchers and self._gone.is_set()
+        return self.app is None and not self.audience.watchers and self._gone.is_set()
 
     # --- who watches ------------------------------------------------------------------------------------------
 
     def watch(self, watcher: Watcher) -> None:
         """Send everything that happens here to `watcher`, too."""
-        self.watchers.append(watcher)
+        self.audience.watchers.append(watcher)
         self.tell_state()
 
     def unwatch(self, watcher: Watcher) -> None:
         """Send it no more. Idempotent."""
-        if watcher in self.watchers:
-            self.watchers.remove(watcher)
+        if watcher in self.audience.watchers:
+            self.audience.watchers.remove(watcher)
             self.tell_state()
-
-    def tell(self, message: dict[str, JSON]) -> None:
-        """Send `message` to all watchers, after the events before it."""
-        self.flush()
-        if self.watchers:
-            self._to_all(Batch(protocol.encode(message)))
 
     def tell_state(self) -> None:
         """Send everybody the state."""
-        if self.watchers:
-            self.tell(room_state(self, self._shared.setup_of(self.session)))
+        if self.audience.watchers:
+            self.audience.tell(room_state(self, self._shared.setup_of(self.session)))
 
     def tell_approvals(self) -> None:
         """Send everybody the open questions."""
-        if self.watchers:
-            self.tell({"type": "approvals", "session": self.session, "items": self.approvals()})
+        if self.audience.watchers:
+            self.audience.tell({"type": "approvals", "session": self.session, "items": self.approvals()})
 
     def approvals(self) -> list[JSON]:
         """Return the open questions of the active run; none once it is being stopped."""
         run = None if self.app is None else self.app.agent.active
         return [] if run is None or self.app is None else self.questions.items(run, self.app.setup)
 
-    def flush(self) -> None:
-        """Hand on the events that were gathered."""
-        pending, self._pending = self._pending, []
-        if pending and self.watchers:
-            self._to_all(batch_of(self.session, pending))
-
-    def _to_all(self, batch: Batch) -> None:
-        for watcher in self.watchers:
-            watcher.put(batch)
-
     # --- what happens -----------------------------------------------------------------------------------------
 
     def _take(self, stamped: Stamped) -> None:
         """Take an event of the session; subscribed to its bus."""
-        self.last_seq = stamped.seq
-        kept = is_kept(stamped.event)
-        if self.watchers or not kept:
-            text = json_line(dump_stamped(stamped))[:-1]
-            if not kept:
-                self._remember(stamped.seq, text)
-            if not self._pending:
-                self._flush_at.set()
-            self._pending.append((stamped.seq, text))
+        self.audience.take(stamped)
         self._see(stamped.event)
 
     def _see(self, event: RunEvent) -> None:
@@ -161,9 +127,6 @@ class Room:
                 self.tell_state()
             case events.RunEnded(cost_usd=cost):
                 self.cost_usd += cost or 0.0
-                self._forget_fragments()
-            case events.TurnCommitted() | events.AttemptDropped():
-                self._forget_fragments()
             case events.CallReady(call=call):
                 self.calls[call.id] = call.id
             case events.ApprovalAsked():
@@ -174,59 +137,42 @@ class Room:
             case _:
                 pass
 
-    def _remember(self, seq: int, text: bytes) -> None:
-        self.tail.append((seq, text))
-        self._tail_size += len(text)
-        while self._tail_size > _TAIL:
-            self._tail_size -= len(self.tail.popleft()[1])
-
-    def _forget_fragments(self) -> None:
-        self.tail.clear()
-        self._tail_size = 0
-
     def refresh(self) -> None:
         """Take note of what others have put on record since."""
         if self.app is None and self.path is not None:
-            self._went_on_to(last_seq(self.path))
-
-    def _went_on_to(self, seq: int) -> None:
-        if seq > self.last_seq:
-            self.last_seq = seq
-            for watcher in self.watchers:
-                watcher.again()
+            self.audience.went_on_to(last_seq(self.path))
 
     # --- opening and giving back --------------------------------------------------------------------------------
 
     async def opened(self) -> App:
         """Return the opened session, opening it first where that is needed. Raises `NovaError`, and `Refusal`."""
-        if self._shared.closing:
-            raise Refusal("shutting_down", f"the server is ending ({self._shared.closing}); nothing new is begun")
+        self._shared.must_be_open()
         async with self._lock:
             if self.app is None:
                 await self._gone.wait()  # it may just be closing, and has its lock until then
                 await self._shared.nursery.start(self._hold)
             assert self.app is not None
-            self._touch()
+            self._touched.set()
             return self.app
 
     @asynccontextmanager
     async def given_back(self) -> AsyncIterator[None]:
         """Close the session for the time of the body, in which nobody here opens it. Raises `Refusal` during a run."""
         async with self._lock:
-            if self.run_id:
-                raise Refusal("busy", f"run {self.run_id} is still under way; wait for its end or stop it first")
+            self._must_be_quiet()
             self._leave = True
-            self._touch()
+            self._touched.set()
             await self._gone.wait()
             yield
+
+    def _must_be_quiet(self) -> None:
+        if self.run_id:
+            raise Refusal("busy", f"run {self.run_id} is still under way; wait for its end or stop it first")
 
     async def quiet(self) -> None:
         """Wait until no run is under way."""
         while self.run_id:
             await self._over.wait()
-
-    def _touch(self) -> None:
-        self._touched.set()
 
     async def _hold(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Have the session open until it is not used any more. A bug after it was opened does not end the server."""
@@ -236,7 +182,7 @@ class Room:
             async with open_app(self._shared.setup_of(self.session)) as app, trio.open_nursery() as nursery:
                 await nursery.start(app.upkeep)
                 self._attach(app, nursery)
-                nursery.start_soon(self._flush_soon)
+                nursery.start_soon(self.audience.flush_soon)
                 started = True
                 task_status.started()
                 await self._until_unused()
@@ -254,7 +200,7 @@ class Room:
     def _attach(self, app: App, nursery: trio.Nursery) -> None:
         self.app, self._nursery, self._leave = app, nursery, False
         self.path = app.session.path or self.path
-        self._went_on_to(app.bus.seq)  # elsewhere; or its last run had no end, and has one now
+        self.audience.went_on_to(app.bus.seq)  # elsewhere; or its last run had no end, and has one now
         self.cost_usd = app.session.loaded.cost_usd
         if self.limits is not None:
             self.set_limits(self.limits)
@@ -264,7 +210,7 @@ class Room:
         self.tell_state()
 
     def _detach(self) -> None:
-        self.flush()
+        self.audience.flush()
         self.app, self._nursery = None, None
 
     async def _until_unused(self) -> None:
@@ -274,13 +220,6 @@ class Room:
                 await self._touched.wait()
             if waited.cancelled_caught and not self.run_id:
                 return
-
-    async def _flush_soon(self) -> None:
-        while True:
-            await self._flush_at.wait()
-            self._flush_at = trio.Event()
-            await trio.sleep(_SOON + _MORE * len(self.watchers))
-            self.flush()
 
     # --- runs ----------------------------------------------------------------------------------------------------
 
@@ -297,10 +236,8 @@ class Room:
     async def _start(self, work: Callable[[], Awaitable[RunEnded]]) -> str:
         if self._nursery is None:
             raise Refusal("busy", "the session is just being closed; try again")
-        if self.run_id:
-            raise Refusal("busy", f"run {self.run_id} is still under way; wait for its end or stop it first")
-        if self._shared.closing:
-            raise Refusal("shutting_down", f"the server is ending ({self._shared.closing}); nothing new is begun")
+        self._must_be_quiet()
+        self._shared.must_be_open()
         self._over = trio.Event()
         self.run_id = "a new one"  # taken at once: nothing may come between the question and the answer
         run_id: str = await self._nursery.start(self._drive, work)
@@ -325,11 +262,11 @@ class Room:
         except NovaError as error:
             if not begun:
                 raise
-            self.tell({"type": "error", "code": "failed", "text": str(error), "fatal": False})
+            self.audience.tell({"type": "error", "code": "failed", "text": str(error), "fatal": False})
         finally:
             self.run_id, self.stopping = "", None
             self._over.set()
-            self._touch()
+            self._touched.set()
             self.tell_approvals()
             self.tell_state()
 
@@ -358,7 +295,7 @@ class Room:
     def _say_stopping(self, app: App, stopping: Stopping) -> None:
         waiting = app.processes.waiting_for()
         stopping.told = (*waiting, stopping.hurried)
-        self.tell(stopping_message(self.session, stopping, waiting))
+        self.audience.tell(stopping_message(self.session, stopping, waiting))
 
     def set_mode(self, mode: Mode) -> None:
         """Have calls that are authorised from now on be judged by `mode`."""

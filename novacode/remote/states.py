@@ -76,8 +76,8 @@ def room_state(room: Room, setup: Setup) -> dict[str, JSON]:
         "locked": f"the process {pid}" if pid not in (None, os.getpid()) else "",
         "simulate": setup.simulate,
         "costUsd": room.cost_usd,
-        "watchers": len(room.watchers),
-        "lastSeq": room.last_seq,
+        "watchers": len(room.audience.watchers),
+        "lastSeq": room.audience.last_seq,
         "notices": list(app.notices) if app is not None else [],
         "run": _run(room),
     }
@@ -108,7 +108,7 @@ def listed(summary: Summary, room: Room | None) -> dict[str, JSON]:
         "open": room is not None and room.app is not None,
         "running": room is not None and bool(room.run_id),
         "approvals": len(room.approvals()) if room is not None else 0,
-        "watchers": len(room.watchers) if room is not None else 0,
+        "watchers": len(room.audience.watchers) if room is not None else 0,
     }
 
 

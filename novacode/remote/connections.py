@@ -1,0 +1,101 @@
+"""Connections: how many there may be, how long one may take, and what becomes of one that nobody reads."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import attrs
+import trio
+
+__all__ = ["Connections", "Line"]
+
+_WRITING = 30.0
+"""Seconds in which a client has to take what is sent to it."""
+
+
+class Line(trio.abc.HalfCloseableStream):
+    """A connection whose writing is bounded in time. The server shields its writes, so nothing else could end one."""
+
+    def __init__(self, stream: trio.SocketStream, peer: Any) -> None:
+        self.socket = stream.socket
+        self.peer = peer
+        self._stream = stream
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send, or raise `BrokenResourceError` where that takes too long: the connection is dead then."""
+        with trio.move_on_after(_WRITING) as scope:
+            await self._stream.send_all(data)
+        if scope.cancelled_caught:
+            await trio.aclose_forcefully(self._stream)
+            raise trio.BrokenResourceError(f"nothing was read for {_WRITING:g} s")
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """As the stream."""
+        await self._stream.wait_send_all_might_not_block()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
+        """As the stream."""
+        return await self._stream.receive_some(max_bytes)
+
+    async def send_eof(self) -> None:
+        """As the stream."""
+        await self._stream.send_eof()
+
+    async def aclose(self) -> None:
+        """As the stream."""
+        await self._stream.aclose()
+
+
+@attrs.define
+class Connections:
+    """All connections. Where there are `most`, the oldest that has not been let in makes place for the next one."""
+
+    most: int = 256
+    _lines: dict[Any, Line] = attrs.field(factory=dict)
+    _strangers: dict[Any, Line] = attrs.field(factory=dict)
+    _fewer: trio.Event = attrs.field(factory=trio.Event)
+
+    def known(self, peer: Any) -> None:
+        """Take note that the client at `peer` was let in."""
+        if peer is not None:
+            self._strangers.pop(tuple(peer[:2]), None)
+
+    async def handle(self, stream: trio.SocketStream, serve: Callable[[Line], Awaitable[None]]) -> None:
+        """Have `serve` handle a connection to its end, or close it where there are too many."""
+        try:
+            peer = tuple(stream.socket.getpeername()[:2])
+        except OSError:  # it is gone already
+            await trio.aclose_forcefully(stream)
+            return
+        if len(self._lines) >= self.most and not await self._make_place():
+            await trio.aclose_forcefully(stream)
+            return
+        line = self._lines[peer] = self._strangers[peer] = Line(stream, peer)
+        try:
+            await serve(line)
+        finally:
+            if self._lines.get(peer) is line:
+                del self._lines[peer]
+            self._strangers.pop(peer, None)
+            self._fewer.set()
+
+    async def emptied(self) -> None:
+        """Wait until there is no connection."""
+        while self._lines:
+            self._fewer = trio.Event()
+            await self._fewer.wait()
+
+    async def _make_place(self) -> bool:
+        if not self._strangers:
+            return False
+        peer = next(iter(self._strangers))
+        line = self._strangers.pop(peer)
+        self._lines.pop(peer, None)
+        await trio.aclose_forcefully(line)
+        return True
+
+    async def drop_all(self) -> None:
+        """Close what is open, whatever is still to be sent."""
+        for line in tuple(self._lines.values()):
+            await trio.aclose_forcefully(line)

@@ -1,0 +1,133 @@
+"""The server: listens, guards, serves, and ends. Inside the nursery of whoever runs it; it handles no signals."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ConnectionState
+
+from novacode.errors import InputError, UsageError
+from novacode.remote.bounds import BOUNDS
+from novacode.remote.connections import Connections, Line
+from novacode.remote.guard import Guard
+from novacode.remote.hub import Hub
+from novacode.remote.keys import Keys
+from novacode.remote.origin import Site
+from novacode.remote.web import routes
+
+__all__ = ["Address", "serve"]
+
+_HEADER_BYTES = 16 * 1024
+_IDLE = 5.0
+"""Seconds in which a connection has to come with a whole request header, and between two requests."""
+
+_LAST = 1.0
+"""Seconds in which the last words are sent."""
+
+
+@attrs.frozen
+class Address:
+    """Where to listen, and how. `port` 0 is any free one. With `cert` and `key` it is over TLS."""
+
+    host: str = "127.0.0.1"
+    port: int = 8717
+    cert: Path | None = None
+    key: Path | None = None
+    allowed: Sequence[str] = ()
+
+    @property
+    def scheme(self) -> str:
+        """How it is spoken."""
+        return "https" if self.cert is not None else "http"
+
+
+async def serve(
+    hub: Hub, address: Address, token: str, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Serve until `hub` is over; started with the address to open, which has no token in it.
+
+    Raises `InputError` where it cannot listen there, and `UsageError` for names that are none.
+    """
+    context = _tls(address)
+    listeners = await _listening(address)
+    port = listeners[0].socket.getsockname()[1]
+    try:
+        site = Site.of(address.scheme, address.allowed)
+    except ValueError as error:
+        raise UsageError(f"--allow-host: {error}") from None
+    connections = Connections()
+    cookie = f"novacode_{port}"
+    keys = Keys(token, trio.current_time)
+    app: Any = Guard(routes(hub, cookie), site, keys, cookie, connections.known, hub.shared.bug)
+    worker = WorkerContext(None)
+    connect = partial(_connected, ASGIWrapper(app), _config(address), worker, context)
+    async with trio.open_nursery() as nursery:
+        async with trio.open_nursery() as accepting:
+            handle = partial(connections.handle, serve=connect)
+            accepting.start_soon(partial(trio.serve_listeners, handle, listeners, handler_nursery=nursery))
+            task_status.started(f"{address.scheme}://{_written(address.host)}:{port}/")
+            await hub.over.wait()
+            accepting.cancel_scope.cancel()
+        await worker.terminated.set()
+        with trio.move_on_after(_LAST):
+            await connections.emptied()
+        await connections.drop_all()
+        nursery.cancel_scope.cancel()
+
+
+async def _connected(app: Any, config: Config, worker: Any, context: ssl.SSLContext | None, line: Line) -> None:
+    stream: Any = line
+    if context is not None:
+        stream = trio.SSLStream(line, context, server_side=True, https_compatible=True)
+    await TCPServer(app, config, worker, ConnectionState({}), stream)
+
+
+def _config(address: Address) -> Config:
+    config = Config()
+    config.errorlog = None
+    config.accesslog = None
+    config.include_server_header = False
+    config.alpn_protocols = ["http/1.1"]
+    config.h11_max_incomplete_size = _HEADER_BYTES
+    config.keep_alive_timeout = _IDLE
+    config.ssl_handshake_timeout = _IDLE
+    config.websocket_max_message_size = BOUNDS.size
+    config.websocket_ping_interval = 20.0
+    config.graceful_timeout = _LAST
+    return config
+
+
+def _tls(address: Address) -> ssl.SSLContext | None:
+    if address.cert is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(address.cert, address.key)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(f"the certificate {address.cert} cannot be used: {error}") from error
+    return context
+
+
+async def _listening(address: Address) -> list[trio.SocketListener]:
+    try:
+        return await trio.open_tcp_listeners(address.port, host=address.host)
+    except OSError as error:
+        raise InputError(
+            f"{address.host}:{address.port} cannot be listened on: {error.strerror or error}. Another port: --port N;"
+            " any free one: --port 0"
+        ) from error
+
+
+def _written(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
