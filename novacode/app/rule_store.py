@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from novacode.app.toml import TomlError, read_toml
 from novacode.errors import SettingsError
 from novacode.sessions.store import project_key
+from novacode.values.parts import JSON
 
 __all__ = ["RuleStore", "personal_file"]
 
@@ -40,14 +42,14 @@ class RuleStore:
             rules = [*self._rules(), rule]
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             fresh = self.path.with_suffix(f".{os.getpid()}.new")
-            lines = "".join(f"  {_quoted(text)},\n" for text in dict.fromkeys(rules))
+            lines = "".join(f"  {line},\n" for line in dict.fromkeys(map(_written, rules)))
             fresh.write_text(f"{_HEAD.format(cwd=self._cwd)}[permissions]\nallow = [\n{lines}]\n", encoding="utf-8")
             fresh.replace(self.path)
         except OSError as error:
             raise SettingsError(f"{self.path} cannot be written: {error.strerror or error}") from error
         return str(self.path)
 
-    def _rules(self) -> list[str]:
+    def _rules(self) -> list[JSON]:
         try:
             data = read_toml(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -55,7 +57,16 @@ class RuleStore:
         except (TomlError, UnicodeDecodeError) as error:
             raise SettingsError(f"{self.path} is damaged ({error}); mend or remove it") from error
         allowed = data.get("permissions", {}).get("allow", [])
-        return [text for text in allowed if isinstance(text, str)]
+        return [item for item in allowed if isinstance(item, str | Mapping)]
+
+
+def _written(item: JSON) -> str:
+    """Return a rule as TOML: a text, or a table with examples that somebody has put there by hand."""
+    if isinstance(item, str):
+        return _quoted(item)
+    if isinstance(item, Mapping):
+        return "{ " + ", ".join(f"{name} = {_written(value)}" for name, value in item.items()) + " }"
+    return "[" + ", ".join(_written(each) for each in item) + "]"
 
 
 def _quoted(text: str) -> str:

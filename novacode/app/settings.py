@@ -16,13 +16,14 @@ import attrs
 
 from novacode.app.home import environment, home_folder
 from novacode.app.hook_files import read_hook_file
+from novacode.app.rule_settings import RulePlace, rule_of
 from novacode.app.rule_store import personal_file
 from novacode.app.settings_keys import KEYS, Key
 from novacode.app.toml import TomlError, read_toml
 from novacode.app.trust import TrustedFolders
 from novacode.authority.hook_settings import HookSpec, parse_hooks
 from novacode.authority.modes import Mode
-from novacode.authority.rules import Rule, parse_rule
+from novacode.authority.rules import Rule
 from novacode.errors import SettingsError, UsageError
 from novacode.values.parts import JSON
 
@@ -160,7 +161,7 @@ def load_settings(places: Places, environ: Mapping[str, str], flags: Mapping[str
     found += _from_environment(environ, warnings)
     given = {key: _Value(value, _COMMAND_LINE) for key, value in (flags or {}).items() if value is not None}
     found += given.items()
-    return _put_together(found, warnings)
+    return _put_together(found, warnings, places.cwd)
 
 
 def wanting_trust(places: Places) -> tuple[tuple[Path, str, JSON], ...]:
@@ -235,14 +236,14 @@ def _from_environment(environ: Mapping[str, str], warnings: list[str]) -> Iterat
             warnings.append(f"{name} is not a setting.{guess}")
 
 
-def _put_together(found: Sequence[tuple[str, _Value]], warnings: list[str]) -> Settings:
+def _put_together(found: Sequence[tuple[str, _Value]], warnings: list[str], folder: Path) -> Settings:
     values: dict[str, JSON] = {}
     where: dict[str, str] = {}
     rules: list[Rule] = []
     for key, given in found:
         value = _checked(KEYS[key], key, given)
         if key in _RULE_KEYS:
-            rules += (_rule(key, item, given) for item in value)
+            rules += (_rule(key, item, given, folder) for item in value)
         elif key == "hooks":
             value, told = parse_hooks(value, given.place)
             warnings += told
@@ -265,11 +266,11 @@ def _checked(key: Key, name: str, given: _Value) -> JSON:
         raise kind(f"{given.place}: `{name}` is {given.value!r}; it must be {key.expected}") from error
 
 
-def _rule(key: str, text: str, given: _Value) -> Rule:
+def _rule(key: str, item: JSON, given: _Value, folder: Path) -> Rule:
     decision = key.removeprefix("permissions.")
-    source = f"--{decision}" if given.place == _COMMAND_LINE else given.at(text)
+    flag = f"--{decision}" if given.place == _COMMAND_LINE else ""
     try:
-        return parse_rule(text, decision, source)
+        return rule_of(item, RulePlace(decision, lambda text: flag or given.at(text), folder))
     except SettingsError as error:
         raise (UsageError if given.place == _COMMAND_LINE else SettingsError)(str(error)) from error
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from novacode.app.rule_settings import read_rules
 from novacode.authority.modes import parse_mode
 from novacode.errors import SettingsError
 from novacode.values.parts import JSON
@@ -109,15 +110,24 @@ def _hooks(value: JSON) -> JSON:
     return value
 
 
-_RULES = 'a list of rules, for example ["shell(git log:*)", "edit(src/**)"]'
+def _rules(value: JSON) -> tuple[JSON, ...]:
+    if isinstance(value, str):
+        value = json.loads(value) if value.lstrip().startswith("[") else [value]
+    return read_rules(value)
+
+
+_RULES = (
+    'a list of rules, for example ["shell(git log:*)", { rule = "edit(src/**)", match = ["src/a.py"],'
+    ' not_match = ["docs/a.md"] }]'
+)
 
 KEYS: Mapping[str, Key] = {
     "model": Key(_text, 'the name of a model, for example "anthropic/claude-sonnet-4-5"'),
     "base_url": Key(_url, "an address that begins with http:// or https://", needs_trust=True),
     "permissions.mode": Key(_mode, "default, accept-edits, plan or bypass", needs_trust=True),
-    "permissions.allow": Key(_texts, _RULES, needs_trust=True, adds_up=True),
-    "permissions.ask": Key(_texts, _RULES, adds_up=True),
-    "permissions.deny": Key(_texts, _RULES, adds_up=True),
+    "permissions.allow": Key(_rules, _RULES, needs_trust=True, adds_up=True),
+    "permissions.ask": Key(_rules, _RULES, adds_up=True),
+    "permissions.deny": Key(_rules, _RULES, adds_up=True),
     "limits.max_turns": Key(_whole(1), "a whole number of 1 or more"),
     "limits.max_seconds": Key(_positive, "a number of seconds greater than 0"),
     "limits.max_output_tokens": Key(_whole(1), "a whole number of 1 or more"),
