@@ -13,6 +13,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "explore": ("novacode.cli.lab_explore_cmd", "Stop scenarios at every step, and judge what is left."),
     "compare": ("novacode.cli.lab_compare_cmd", "The trio runtime beside asyncio executors, right and broken."),
     "faults": ("novacode.cli.lab_faults_cmd", "Break the runtime on purpose: does the lab notice?"),
+    "report": ("novacode.cli.lab_report_cmd", "One page about what was found."),
     "scenarios": ("novacode.cli.lab_scenarios_cmd", "List the scenarios that come with NovaCode."),
 }
 """Name -> module with a `command` in it, and the line that `--help` shows without importing it."""

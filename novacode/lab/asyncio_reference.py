@@ -222,7 +222,7 @@ class LimitWithoutGather(Reference):
 
 
 class FirstErrorWins(Reference):
-    breaks = "lets a tool's exception out of `gather`, which leaves the others running, and ends without them"
+    breaks = "lets a tool's exception out of gather, which leaves the others running, and ends without them"
 
     async def execute(self, call: ToolCall) -> Settled:
         outcome = await self.world.permitted(call) or await self.run_tool(call)

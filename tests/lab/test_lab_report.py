@@ -1,0 +1,193 @@
+"""The page about what the lab has found: everything is in it, nothing is loaded, nothing can be smuggled in."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from novacode.cli.lab_report_cmd import command
+from novacode.errors import InputError
+from novacode.lab.compare import TRIO, compare
+from novacode.lab.perform import perform
+from novacode.lab.point import How, Point, Row, Violation
+from novacode.lab.report import Wish, report_page
+from novacode.lab.report_data import Data, broken, by_phase, chosen_runs, maps_of, read_data
+
+EXECUTORS = (TRIO, "asyncio", "no-cancel")
+
+
+def explored() -> list[Row]:
+    steps = (None, *range(1, 40, 3))
+    return [perform(Point("parallel", seed, step=step)) for seed in (0, 1) for step in steps]
+
+
+def a_row(**more: object) -> Row:
+    point = {"scenario": "parallel", "seed": 0, "how": How.RUN, "step": 3}
+    own = {"steps": 9, "status": "cancelled", "reason": "x", "struck_at": 0.0, "quiet_at": 0.5, "phase": "running"}
+    for key, value in more.items():
+        (point if key in point or key == "fault" else own)[key] = value
+    return Row(Point(**point), **own)
+
+
+def write(path: Path, rows: list[dict]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("rows")
+    rows = write(folder / "rows.jsonl", [row.dump() for row in explored()])
+    compared = [row.dump() for name in EXECUTORS for row in compare("parallel", name)]
+    return report_page(read_data([rows, write(folder / "compared.jsonl", compared)]))
+
+
+class _Strict(HTMLParser):
+    """Fails where a tag is closed that is not open, and collects what could load or run something."""
+
+    void = ("meta", "br", "rect", "line", "path")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag not in self.void or tag in ("rect", "path", "line"):
+            self.open.append(tag)
+        self.loads += [f"{tag} {name}" for name, _ in attributes if name in ("src", "href") or name.startswith("on")]
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        assert tag in self.void
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_loads_nothing(page: str) -> None:
+    parser = _Strict()
+    parser.feed(page)
+    assert (parser.open, parser.loads) == ([], [])
+    assert "<script" not in page
+    assert re.findall(r"https?://", page) == []
+    assert "default-src 'none'" in page
+
+
+def test_it_has_every_part(page: str) -> None:
+    for heading in ("Violations", "Runs, drawn", "Outcomes by step and seed", "From the request to quiet", "asyncio"):
+        assert heading in page
+    assert "The runtime itself broke nothing." in page
+    assert "novacode lab compare parallel --executor no-cancel" in page
+
+
+def test_the_same_rows_give_the_same_page() -> None:
+    data = Data(("rows.jsonl",), tuple(explored()))
+    assert report_page(data) == report_page(data)
+
+
+def test_what_scenarios_and_violations_say_is_shown_as_text() -> None:
+    evil = "<script>alert(1)</script>\"'&"
+    row = a_row(scenario=evil, violations=(Violation("pairing", evil),))
+    page = report_page(Data((evil,), (row,)), Wish(evil))
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") >= 4
+
+
+def test_a_run_whose_scenario_is_gone_is_told_and_not_drawn() -> None:
+    page = report_page(Data(("rows",), (a_row(scenario="gone.toml"),)))
+    assert "it cannot be drawn" in page
+
+
+def test_violations_of_the_runtime_come_first() -> None:
+    bad = (Violation("pairing", "lost one"),)
+    rows = (a_row(fault="retry", violations=bad), a_row(violations=bad), a_row(step=4, violations=bad))
+    found = broken(Data((), rows))
+    assert [(item.where, item.runs, item.own) for item in found] == [
+        ("parallel", 2, True),
+        ("planted fault retry", 1, False),
+    ]
+
+
+def test_a_map_has_the_worst_of_each_step_and_the_way_with_most_runs() -> None:
+    rows = [
+        a_row(step=1, how=How.CALL),
+        a_row(step=1),
+        a_row(step=2, violations=(Violation("order", "no"),)),
+        a_row(step=2, status="completed"),
+        a_row(step=3, struck_at=None),
+        a_row(step=None),
+    ]
+    (found,) = maps_of(rows)
+    assert (found.how, found.cells) == (How.RUN, {(0, 1): "cancelled", (0, 2): "violated"})
+
+
+def test_latencies_are_sorted_by_phase() -> None:
+    rows = [a_row(quiet_at=2.0), a_row(quiet_at=1.0), a_row(phase="cleanup"), a_row(struck_at=None, phase="")]
+    assert by_phase(rows) == {"cleanup": [0.5], "running": [1.0, 2.0]}
+
+
+def test_the_runs_that_are_drawn_are_different_ones() -> None:
+    rows = [a_row(step=step, quiet_at=0.1 * step) for step in range(1, 10)]
+    chosen = chosen_runs([*rows, a_row(step=None, struck_at=None, quiet_at=None)], 5)
+    assert [(row.point.step, why) for why, row in chosen] == [
+        (9, "it took longest to stop"),
+        (5, "half of all runs stopped sooner"),
+        (None, "nobody stopped it"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"scenario": 1}\n', "line 1 is no row of the lab"),
+        ("", "there is no row in"),
+        ("half a line", "there is no row in"),
+    ],
+)
+def test_files_that_hold_no_rows_are_named(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_data([file])
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.jsonl cannot be read: No such file"):
+        read_data([tmp_path / "none.jsonl"])
+
+
+def test_the_command_writes_the_page_and_says_where(tmp_path: Path) -> None:
+    rows = write(tmp_path / "rows.jsonl", [row.dump() for row in explored()[:3]])
+    out = tmp_path / "page.html"
+    result = CliRunner().invoke(command, [str(rows), "--out", str(out), "--title", "Mine"])
+    assert (result.exit_code, str(out) in result.output) == (0, True)
+    assert "<title>Mine</title>" in out.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_browser_shows_it_without_complaint(page: str, tmp_path: Path, scheme: str, width: int) -> None:
+    """Nothing is asked for, nothing is complained about, nothing sticks out of the page."""
+    browser_path = shutil.which("chromium") or shutil.which("chromium-browser")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive a browser")
+    if browser_path is None:
+        pytest.skip("needs chromium on the PATH")
+    file = tmp_path / "page.html"
+    file.write_text(page)
+    with playwright.sync_playwright() as drive:
+        browser = drive.chromium.launch(executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"])
+        tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        said: list[str] = []
+        tab.on("console", lambda message: said.append(message.text))
+        tab.on("request", lambda request: said.append(request.url))
+        tab.goto(file.as_uri())
+        over = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        browser.close()
+    assert (said, over) == ([file.as_uri()], 0)
