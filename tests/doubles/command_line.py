@@ -76,21 +76,37 @@ class Place:
             for name, value in os.environ.items()
             if not name.endswith("_API_KEY") and not name.startswith("NOVACODE_")
         }
-        environ |= {"NOVACODE_HOME": str(self.root / "home"), "ANTHROPIC_API_KEY": "k"} | self.environ
+        environ |= {
+            "NOVACODE_HOME": str(self.root / "home"),
+            "ANTHROPIC_API_KEY": "k",
+            "PYTHONFAULTHANDLER": "1",
+        } | self.environ
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more
         return subprocess.Popen([sys.executable, "-m", "novacode", *arguments], cwd=self.work, env=environ, **pipes)
+
+    @contextmanager
+    def running(self, *arguments: str, **more: Any) -> Iterator[subprocess.Popen[bytes]]:
+        """Start `novacode` for the body: where that fails, it fails, and does not wait for what it has started."""
+        process = self.start(*arguments, **more)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
     def run(self, *arguments: str, **more: Any) -> Ended:
         """Run `novacode` to its end."""
         return self.wait(self.start(*arguments, **more))
 
     def wait(self, process: subprocess.Popen[bytes]) -> Ended:
-        """Wait for a process that was started."""
+        """Wait for a process that was started. One that does not end has to say where it is."""
         try:
             out, err = process.communicate(timeout=self.patience)
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as late:
             process.send_signal(signal.SIGABRT)
-            raise
+            _, err = process.communicate(timeout=10)
+            raise AssertionError(f"it did not end in {self.patience:g} s:\n{(err or b'').decode()}") from late
         return Ended(process.returncode, out or b"", (err or b"").decode())
 
     def until(self, true: Callable[[], bool]) -> None:
