@@ -17,8 +17,8 @@ from novacode.errors import SessionError
 from novacode.remote import protocol
 from novacode.remote.bounds import BOUNDS
 from novacode.remote.missed import last_seq
-from novacode.remote.room import Room, Shared
-from novacode.remote.states import Refusal, listed
+from novacode.remote.room import Room
+from novacode.remote.states import Refusal, Shared, listed
 from novacode.remote.watcher import Batch, Watcher
 from novacode.sessions.store import Store, project_key
 from novacode.values.parts import JSON

@@ -14,7 +14,6 @@ from pathlib import Path
 import attrs
 import trio
 
-from novacode.app.setup import Setup
 from novacode.app.wiring import App, open_app
 from novacode.authority.modes import Mode
 from novacode.engine.limits import Limits
@@ -22,36 +21,16 @@ from novacode.errors import NovaError
 from novacode.remote.audience import Audience
 from novacode.remote.missed import last_seq
 from novacode.remote.questions import Questions
-from novacode.remote.states import Refusal, Stopping, room_state, stopping_message
+from novacode.remote.states import Refusal, Shared, Stopping, room_state, stopping_message
 from novacode.remote.watcher import Watcher
 from novacode.values import events
 from novacode.values.events import RunEnded, RunEvent, Stamped
 from novacode.values.ids import CallId, RunId
 from novacode.values.parts import JSON
 
-__all__ = ["Room", "Shared"]
+__all__ = ["Room"]
 
 _LOOK = 0.25
-
-
-@attrs.define
-class Shared:
-    """What all rooms have in common. `setup_of` says what a session of that id is made from.
-
-    `closing` is why the server ends, empty while it does not. `unused` are the seconds after which a session is given
-    back. `bug` is told of what must not happen and shall not end the server.
-    """
-
-    nursery: trio.Nursery
-    setup_of: Callable[[str], Setup]
-    bug: Callable[[Exception], None]
-    unused: float = 300.0
-    closing: str = ""
-
-    def must_be_open(self) -> None:
-        """Raise `Refusal` where the server ends."""
-        if self.closing:
-            raise Refusal("shutting_down", f"the server is ending ({self.closing}); nothing new is begun")
 
 
 class Room:

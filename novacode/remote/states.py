@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -20,7 +20,7 @@ from novacode.values.parts import JSON
 if TYPE_CHECKING:
     from novacode.remote.room import Room
 
-__all__ = ["Refusal", "Stopping", "batch_of", "limits_of", "listed", "room_state", "stopping_message"]
+__all__ = ["Refusal", "Shared", "Stopping", "batch_of", "limits_of", "listed", "room_state", "stopping_message"]
 
 _LIMITS = {
     "maxTurns": ("max_turns", int),
@@ -37,6 +37,26 @@ class Refusal(Exception):
         super().__init__(text)
         self.code = code
         self.text = text
+
+
+@attrs.define
+class Shared:
+    """What all rooms have in common. `setup_of` says what a session of that id is made from.
+
+    `closing` is why the server ends, empty while it does not. `unused` are the seconds after which a session is given
+    back. `bug` is told of what must not happen and shall not end the server.
+    """
+
+    nursery: trio.Nursery
+    setup_of: Callable[[str], Setup]
+    bug: Callable[[Exception], None]
+    unused: float = 300.0
+    closing: str = ""
+
+    def must_be_open(self) -> None:
+        """Raise `Refusal` where the server ends."""
+        if self.closing:
+            raise Refusal("shutting_down", f"the server is ending ({self.closing}); nothing new is begun")
 
 
 @attrs.define
