@@ -26,6 +26,9 @@ _TELLING = ("command", "path", "pattern", "url", "query", "task")
 """Arguments that say the most about a call, in the order they are looked for."""
 
 _SENTENCE = 400
+_MOST_PATHS = 8
+_SHOWN_BY_THEMSELVES = frozenset({"edit", "write"})
+"""Tools whose result shows what they have changed."""
 
 
 class Kind(enum.StrEnum):
@@ -70,6 +73,7 @@ class Progress:
     calls: dict[CallId, LiveCall] = attrs.field(factory=dict)
     _shown: bool = False
     _opened: dict[CallId, ToolCall | BrokenCall] = attrs.field(factory=dict)
+    _changed: dict[CallId, events.FilesChanged] = attrs.field(factory=dict)
 
     def apply(self, event: RunEvent, at: float) -> list[Block]:
         """Take an event and return the blocks it completes; `at` is its stamp."""
@@ -80,6 +84,11 @@ class Progress:
                 if level is not Level.WARNING and self.level is not Level.DEBUG and level is not self.level:
                     return []
                 return [Block(Kind.WARNING if level is Level.WARNING else Kind.NOTICE, visible(text))]
+            case events.FilesChanged(call_id=call_id):
+                if call_id not in self.calls:
+                    return list(_changes(event))
+                self._changed[call_id] = event
+                return []
             case _:
                 return list(self._speech(event))
 
@@ -101,6 +110,7 @@ class Progress:
             case events.RunEnded():
                 yield from self._rest_of_text()
                 self.calls.clear()
+                self._changed.clear()
             case _:
                 pass
 
@@ -122,6 +132,8 @@ class Progress:
                 yield _settled(result, summary, seconds)
                 if result.diff:
                     yield Block(Kind.DIFF, visible(result.diff))
+                if (changed := self._changed.pop(result.call_id, None)) is not None:
+                    yield from _changes(changed)
             case events.ApprovalClosed(name=name, decision=decision, by=by) if decision != "abandoned":
                 yield Block(Kind.NOTICE, visible(f"{name}: {decision}, by {by}"))
             case _:
@@ -189,3 +201,21 @@ def _last_paragraph_end(text: str) -> int:
         elif not line.strip() and line.endswith("\n") and not fenced:
             end = position
     return end
+
+
+def _changes(changed: events.FilesChanged) -> Iterator[Block]:
+    """Say what a call has changed where its result does not, and always what cannot be taken back."""
+    if changed.problem:
+        yield Block(Kind.WARNING, visible(f"{changed.name}: what it has changed is not known: {changed.problem}"))
+    marked = [
+        *(f"{path} (new)" for path in changed.created),
+        *changed.modified,
+        *(f"{path} (deleted)" for path in changed.deleted),
+    ]
+    if marked and changed.name not in _SHOWN_BY_THEMSELVES:
+        more = len(marked) - _MOST_PATHS + changed.more if len(marked) > _MOST_PATHS else changed.more
+        rest = f" and {more} more" if more else ""
+        yield Block(Kind.NOTICE, visible(f"{changed.name} changed {', '.join(marked[:_MOST_PATHS])}{rest}"))
+    if changed.uncovered:
+        names = ", ".join(changed.uncovered[:_MOST_PATHS])
+        yield Block(Kind.WARNING, visible(f"{changed.name} changed what rewind cannot give back: {names}"))

@@ -11,6 +11,7 @@ from novacode.values.events import (
     CallOutput,
     CallReady,
     CallSettled,
+    FilesChanged,
     Level,
     Notice,
     Phase,
@@ -123,3 +124,38 @@ def test_what_tells_most_about_a_call():
     assert summary_of(ToolCall(CallId("x"), 0, "t", {"a": [1], "b": "\x07"})) == '{"a": [1], "b": "\\u0007"}'
     assert summary_of(ToolCall(CallId("x"), 0, "t", {})) == ""
     assert summary_of(BrokenCall(CallId("x"), 0, "t", "{\x1b", "p")) == "{\\x1b"
+
+
+def _ended(changed, name="shell"):
+    call = CallId("c9")
+    ok = ToolResult(call, name, Outcome.OK, True, (Text("fine"),))
+    return blocks_of([CallMoved(call, name, Phase.RUNNING), changed, CallSettled(ok, 0.5)])[1:]
+
+
+def test_what_a_call_has_changed_is_told_behind_it():
+    """Of every call but those whose result shows it: their diff is there already."""
+    changed = {"created": ("new.txt",), "modified": ("a\x1b.py",), "deleted": ("old/",), "more": 2}
+    text = "shell changed new.txt (new), a\\x1b.py, old/ (deleted) and 2 more"
+    assert _ended(FilesChanged(CallId("c9"), "shell", **changed)) == [Block(Kind.NOTICE, text)]
+    assert _ended(FilesChanged(CallId("c9"), "edit", modified=("a.py",)), "edit") == []
+
+
+def test_many_changes_are_counted_and_not_all_named():
+    changed = FilesChanged(CallId("c9"), "shell", created=tuple(f"f{number}" for number in range(12)), more=3)
+    [block] = _ended(changed)
+    assert block.text.startswith("shell changed f0 (new), f1 (new)")
+    assert block.text.endswith("f7 (new) and 7 more")
+
+
+def test_what_cannot_be_taken_back_is_a_warning_of_any_tool():
+    changed = FilesChanged(CallId("c9"), "write", created=("a",), uncovered=("big.bin",), problem="the disk is full")
+    assert _ended(changed, "write") == [
+        Block(Kind.WARNING, "write: what it has changed is not known: the disk is full"),
+        Block(Kind.WARNING, "write changed what rewind cannot give back: big.bin"),
+    ]
+
+
+def test_what_a_call_without_an_end_has_changed_is_told_at_once():
+    assert blocks_of([FilesChanged(CallId("c9"), "shell", deleted=("a",))]) == [
+        Block(Kind.NOTICE, "shell changed a (deleted)")
+    ]
