@@ -31,13 +31,13 @@ class Approver:
     """Takes the questions of an agent to a person. Subscribe it and run `run` in a task.
 
     A question that is closed meanwhile (its call was cancelled, somebody else answered) disappears from the queue,
-    also while it is being asked. `said_next` is what the person said with the word that stopped the run: no answer, but
-    what is to be done instead.
+    also while it is being asked. `kept_in` is the file for what is allowed for good. `said_next` is what the person
+    said with the word that stopped the run: no answer, but what is to be done instead.
     """
 
-    def __init__(self, agent: Agent, outlet: Outlet, face: Pausable) -> None:
+    def __init__(self, agent: Agent, outlet: Outlet, face: Pausable, kept_in: str) -> None:
         self._agent = agent
-        self._asker = TerminalAsker(0, outlet, face, _checked)
+        self._asker = TerminalAsker(0, outlet, face, _checked, kept_in)
         self._queue: list[tuple[RunId, ApprovalAsked]] = []
         self._asking: tuple[ApprovalId, trio.CancelScope] | None = None
         self._news = trio.Event()

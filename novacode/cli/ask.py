@@ -70,10 +70,13 @@ class Pausable(Protocol):
 class TerminalAsker:
     """Asks on `outlet` and reads lines from the terminal `fd`, one question at a time.
 
-    `check` says what is wrong with a rule, in words; empty where it is right.
+    `check` says what is wrong with a rule, in words; empty where it is right. `kept_in` names the file for good ones.
     """
 
-    def __init__(self, fd: int, outlet: Outlet, face: Pausable, check: Callable[[str], str]) -> None:
+    def __init__(
+        self, fd: int, outlet: Outlet, face: Pausable, check: Callable[[str], str], kept_in: str = "your settings"
+    ) -> None:
+        self._kept_in = kept_in
         self._fd = fd
         self._outlet = outlet
         self._face = face
@@ -125,7 +128,7 @@ class TerminalAsker:
 
     async def _rule(self, rule: str, word: Word) -> str | None:
         """Show the rule that would be kept and let the person change it. `None` takes the answer back."""
-        how_long = "for this session" if word == "session" else "for good, in your settings"
+        how_long = "for this session" if word == "session" else f"for good, in {visible(self._kept_in)}"
         await self._say("\n".join([f"  This allows, {how_long}:", *(f"    {one}" for one in _rules(rule))]) + "\n")
         for _ in range(_TRIES):
             await self._say("  Enter to accept, or another rule to keep instead, or - to go back: ")

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import attrs
 import trio
 
+from novacode.app.rule_store import personal_file
 from novacode.app.wiring import App
 from novacode.cli.approving import Approver
 from novacode.cli.outlet import Outlet
@@ -58,7 +59,8 @@ async def faces(
     stops = _Stops()
     _explain_stops(app, face, stops)
     stdout.on_broken = lambda: _reader_gone(app)
-    approver = Approver(app.agent, Outlet(2, encoding), face) if app.setup.somebody else None
+    kept_in = str(personal_file(app.setup.home, app.setup.rules_of or app.setup.cwd))
+    approver = Approver(app.agent, Outlet(2, encoding), face, kept_in) if app.setup.somebody else None
     async with trio.open_nursery() as nursery:
         await nursery.start(app.background)
         nursery.start_soon(stdout.run)

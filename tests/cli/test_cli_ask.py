@@ -93,6 +93,28 @@ async def test_always_is_not_offered_where_no_rule_can_be_kept(terminal, asker):
     assert await decide(terminal, asker, asked(rule=""), "a\n", "s\n", "y\n") == Decision("once")
 
 
+@pytest.mark.parametrize(
+    ("key", "said"), [("a\n", "for good, in /h/.novacode/projects/w.toml:"), ("s\n", "for this session:")]
+)
+async def test_what_is_kept_is_shown_with_where_before_it_is(terminal, key, said):
+    asker = TerminalAsker(terminal.fd, Outlet(terminal.fd), Face(), check, "/h/.novacode/projects/w.toml")
+    shown = []
+
+    async def ask():
+        shown.append(await asker.ask(asked()))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        await terminal.wait_for(PROMPT)
+        terminal.text = ""
+        terminal.type(key)
+        await terminal.wait_for("back: ")
+        assert f"This allows, {said}" in terminal.text
+        assert "shell(git push)" in terminal.text
+        assert shown == []
+        terminal.type("\n")
+
+
 async def test_keys_typed_before_the_question_do_not_answer_it(terminal, asker):
     terminal.type("y\n")
     await trio.lowlevel.wait_readable(terminal.fd)
