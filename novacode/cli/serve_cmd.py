@@ -137,11 +137,12 @@ class _End:
 async def _serve(wish: _Wish) -> int:
     from novacode.remote.hub import Hub  # these need the extra, too
     from novacode.remote.keys import kept_token, new_token
-    from novacode.remote.server import serve
+    from novacode.remote.server import listen, serve
 
     async with working_folder(wish.opening) as cwd:
         setup = _setup(wish.opening, cwd)
         token = new_token() if wish.token_file is None else kept_token(wish.token_file)
+        listening = await listen(wish.address)
         end = _End(finish=wish.finish)
         ladder = Ladder(end.first, end.second)
         ladder.missed = HERE.taken
@@ -149,8 +150,8 @@ async def _serve(wish: _Wish) -> int:
             await nursery.start(ladder.listen)
             hub = end.hub = Hub(setup, Store(setup.home, WallClock()), nursery, _tell_bug)
             async with trio.open_nursery() as serving:
-                url = await serving.start(serve, hub, wish.address, token)
-                await _tell(wish, f"{url}#token={token}")
+                await serving.start(serve, hub, listening, token)
+                await _tell(wish, f"{listening.url}#token={token}")
                 await end.asked.wait()
                 await hub.close(end.reason, finish=wish.finish)
             nursery.cancel_scope.cancel()

@@ -25,7 +25,7 @@ from novacode.remote.keys import Keys
 from novacode.remote.origin import Site
 from novacode.remote.web import routes
 
-__all__ = ["Address", "serve"]
+__all__ = ["Address", "Listening", "listen", "serve"]
 
 _HEADER_BYTES = 16 * 1024
 _IDLE = 5.0
@@ -51,31 +51,44 @@ class Address:
         return "https" if self.cert is not None else "http"
 
 
-async def serve(
-    hub: Hub, address: Address, token: str, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED
-) -> None:
-    """Serve until `hub` is over; started with the address to open, which has no token in it.
+@attrs.frozen
+class Listening:
+    """Sockets that listen, and what is known of them. `url` is what to open, without the token."""
 
-    Raises `InputError` where it cannot listen there, and `UsageError` for names that are none.
-    """
-    context = _tls(address)
-    listeners = await _listening(address)
-    port = listeners[0].socket.getsockname()[1]
+    listeners: list[trio.SocketListener]
+    site: Site
+    port: int
+    url: str
+    context: ssl.SSLContext | None
+
+
+async def listen(address: Address) -> Listening:
+    """Begin to listen. Raises `InputError` where that cannot be done, and `UsageError` for names that are none."""
     try:
         site = Site.of(address.scheme, address.allowed)
     except ValueError as error:
         raise UsageError(f"--allow-host: {error}") from None
+    context = _tls(address)
+    listeners = await _listeners(address)
+    port = listeners[0].socket.getsockname()[1]
+    return Listening(listeners, site, port, f"{address.scheme}://{_written(address.host)}:{port}/", context)
+
+
+async def serve(
+    hub: Hub, listening: Listening, token: str, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Serve until `hub` is over; started at once."""
     connections = Connections()
-    cookie = f"novacode_{port}"
+    cookie = f"novacode_{listening.port}"
     keys = Keys(token, trio.current_time)
-    app: Any = Guard(routes(hub, cookie), site, keys, cookie, connections.known, hub.shared.bug)
+    app: Any = Guard(routes(hub, cookie), listening.site, keys, cookie, connections.known, hub.shared.bug)
     worker = WorkerContext(None)
-    connect = partial(_connected, ASGIWrapper(app), _config(address), worker, context)
+    connect = partial(_connected, ASGIWrapper(app), _config(), worker, listening.context)
     async with trio.open_nursery() as nursery:
         async with trio.open_nursery() as accepting:
             handle = partial(connections.handle, serve=connect)
-            accepting.start_soon(partial(trio.serve_listeners, handle, listeners, handler_nursery=nursery))
-            task_status.started(f"{address.scheme}://{_written(address.host)}:{port}/")
+            accepting.start_soon(partial(trio.serve_listeners, handle, listening.listeners, handler_nursery=nursery))
+            task_status.started()
             await hub.over.wait()
             accepting.cancel_scope.cancel()
         await worker.terminated.set()
@@ -92,7 +105,7 @@ async def _connected(app: Any, config: Config, worker: Any, context: ssl.SSLCont
     await TCPServer(app, config, worker, ConnectionState({}), stream)
 
 
-def _config(address: Address) -> Config:
+def _config() -> Config:
     config = Config()
     config.errorlog = None
     config.accesslog = None
@@ -119,7 +132,7 @@ def _tls(address: Address) -> ssl.SSLContext | None:
     return context
 
 
-async def _listening(address: Address) -> list[trio.SocketListener]:
+async def _listeners(address: Address) -> list[trio.SocketListener]:
     try:
         return await trio.open_tcp_listeners(address.port, host=address.host)
     except OSError as error:

@@ -20,7 +20,7 @@ from novacode.app.settings import Places, load_settings
 from novacode.app.setup import Setup
 from novacode.models.script import parse_script
 from novacode.remote.hub import Hub
-from novacode.remote.server import Address, serve
+from novacode.remote.server import Address, listen, serve
 from novacode.sessions.store import Store
 
 __all__ = ["ASK_TWICE", "SAY", "Browser", "Remote", "reply", "serving", "setup_in"]
@@ -183,11 +183,12 @@ async def serving(
     """Have a remote run for the time of the body. Its runs are stopped at the end."""
     bugs: list[Exception] = []
     setup = setup_in(tmp_path, script, flags, simulate=simulate)
+    listening = await listen(Address(port=0))
     async with trio.open_nursery() as nursery:
         hub = Hub(setup, Store(setup.home, WallClock()), nursery, bugs.append)
         async with trio.open_nursery() as running:
-            url: str = await running.start(serve, hub, Address(port=0), TOKEN)
-            yield Remote(hub, url, setup.cwd, bugs)
+            await running.start(serve, hub, listening, TOKEN)
+            yield Remote(hub, listening.url, setup.cwd, bugs)
             await hub.close("SIGTERM", finish=False)
         nursery.cancel_scope.cancel()
     assert bugs == []
