@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from novacode.sessions.store import Session, project_key
 from novacode.workspace.base import NoSnapshots, Snapshots
 from novacode.workspace.listing import Bounds
+from novacode.workspace.pruning import Keep
 from novacode.workspace.snapshots import FileHistory, Keeping, SwitchedOff
 
 if TYPE_CHECKING:
+    from novacode.app.settings import Settings
     from novacode.app.setup import Setup
 
-__all__ = ["file_history", "history_folder"]
+__all__ = ["file_history", "history_folder", "keep_of"]
 
 _MB = 1_000_000
 
@@ -45,4 +47,10 @@ def file_history(setup: Setup, session: Session) -> Snapshots:
     folder = history_folder(setup.home, begun_in)
     # A session id can be used again (`s-deterministic`); what its log holds then is another session's past.
     fresh = not session.loaded.runs
-    return FileHistory(Keeping(folder, session.id, roots, bounds, (setup.home.resolve(),), fresh))
+    apart = (setup.home.resolve(),)
+    return FileHistory(Keeping(folder, session.id, roots, bounds, apart, fresh, keep=keep_of(settings)))
+
+
+def keep_of(settings: Settings) -> Keep:
+    """Return how long file history is kept, and how much of it."""
+    return Keep(settings.snapshots_keep_days, settings.snapshots_keep_mb)

@@ -126,8 +126,9 @@ def prospect(story: Story, home: Path, to: To) -> Prospect:
     )
     known = {entry.call for entry in entries}
     refusals = [f"{call.name} {call.call}: {call.unknown}" for call in since if call.unknown]
+    where = "in the file history of another session" if entries else "not kept any more (`snapshots.keep_days`)"
     refusals += [
-        f"{call.name} {call.call}: what it changed is in the file history of another session"
+        f"{call.name} {call.call}: what it changed is {where}"
         for call in since
         if call.told and not call.unknown and call.call not in known
     ]

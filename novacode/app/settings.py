@@ -76,6 +76,8 @@ class Settings:
     snapshots_max_files: int = 50_000
     snapshots_max_total_mb: int = 1_000
     snapshots_ignored: bool = False
+    snapshots_keep_days: int = 30
+    snapshots_keep_mb: int = 2_000
     sandbox: bool = False
     sandbox_network: bool = False
     where: Mapping[str, str] = attrs.field(factory=dict)

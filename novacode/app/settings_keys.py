@@ -145,6 +145,8 @@ KEYS: Mapping[str, Key] = {
     "snapshots.max_files": Key(_whole(0), "a whole number of files and folders"),
     "snapshots.max_total_mb": Key(_whole(0), "a whole number of megabytes"),
     "snapshots.ignored": Key(_yes_or_no, "true or false"),
+    "snapshots.keep_days": Key(_whole(0), "a whole number of days; 0 for ever", needs_trust=True),
+    "snapshots.keep_mb": Key(_whole(0), "a whole number of megabytes; 0 for no bound", needs_trust=True),
     "sandbox": Key(_yes_or_no, "true or false", needs_trust=True),
     "sandbox_network": Key(_yes_or_no, "true or false", needs_trust=True),
     "system_prompt": Key(_text, "a text"),

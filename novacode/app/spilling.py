@@ -13,7 +13,9 @@ import attrs
 
 from novacode.sessions.store import Session, project_key
 
-__all__ = ["SpillPlace"]
+__all__ = ["Removed", "SpillPlace", "prune_spill"]
+
+_DAY = 86_400
 
 
 @attrs.frozen
@@ -52,6 +54,29 @@ class SpillPlace:
         finally:
             if self.passing:
                 shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@attrs.frozen
+class Removed:
+    """Long outputs that were removed: of how many sessions, and how many bytes."""
+
+    sessions: int = 0
+    bytes: int = 0
+
+
+def prune_spill(home: Path, days: int, now: float) -> Removed:
+    """Remove long outputs of sessions that have had none for so many `days`; 0 removes nothing. Blocks."""
+    sessions = size = 0
+    for folder in (home / "spill").glob("*/*") if days else ():
+        try:
+            if not folder.is_dir() or folder.is_symlink() or folder.stat().st_mtime >= now - days * _DAY:
+                continue
+            found = sum(path.lstat().st_size for path in folder.iterdir())
+            shutil.rmtree(folder)
+        except OSError:
+            continue  # the next time it may go
+        sessions, size = sessions + 1, size + found
+    return Removed(sessions, size)
 
 
 def _temporary() -> Path:

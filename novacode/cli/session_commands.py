@@ -14,6 +14,7 @@ import click
 from novacode.app.home import environment, home_folder
 from novacode.app.settings import Places, load_settings
 from novacode.cli.escape import visible
+from novacode.cli.session_prune import prune_command
 from novacode.errors import InputError, NovaError
 from novacode.sessions.check import Report, check_session, is_session
 from novacode.sessions.fold import events_of, load
@@ -227,6 +228,14 @@ def _put(text: str, output: Path | None) -> None:
 
 COMMANDS = {
     one.name: one
-    for one in (show_command, export_command, check_command, repair_command, fork_command, timeline_command)
+    for one in (
+        show_command,
+        export_command,
+        check_command,
+        repair_command,
+        fork_command,
+        timeline_command,
+        prune_command,
+    )
 }
 """Name -> command."""

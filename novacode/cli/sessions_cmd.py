@@ -17,7 +17,7 @@ __all__ = ["command"]
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _TITLE = 60
-_OTHERS = ("show", "export", "check", "repair", "fork", "timeline")
+_OTHERS = ("show", "export", "check", "repair", "fork", "timeline", "prune")
 
 
 class _Sessions(click.Group):

@@ -20,6 +20,7 @@ from novacode.values.ids import CallId
 from novacode.workspace.changes import Change, ChangeLog, Entry, diff
 from novacode.workspace.contents import Contents
 from novacode.workspace.listing import Bounds, Listing, Surveyor
+from novacode.workspace.pruning import Keep, Pruned, prune_when_due
 from novacode.workspace.states import ABSENT, Kind
 
 __all__ = ["EXACT", "FileHistory", "Keeping", "SwitchedOff", "log_path"]
@@ -39,7 +40,8 @@ class Keeping:
     """Where and how much. `folder` is the store, shared by the sessions of a project; `roots` the workspace.
 
     `apart` are folders in it that are none of the work, NovaCode's own above all. With `fresh` the session has no
-    past. `patience` is how many seconds one walk may take before the workspace is given up for the session.
+    past. `keep` says what is thrown away of the sessions before. `patience` is how many seconds one walk may take
+    before the workspace is given up for the session.
     """
 
     folder: Path
@@ -49,6 +51,7 @@ class Keeping:
     apart: Sequence[Path] = ()
     fresh: bool = False
     patience: float = _PATIENCE
+    keep: Keep = attrs.field(factory=Keep)
 
 
 def log_path(folder: Path, session: str) -> Path:
@@ -81,6 +84,8 @@ class FileHistory:
         self._open: dict[CallId, _Open] = {}
         self._gave_up = ""
         self._told: set[str] = set()
+        self._pruned: Pruned | None = None
+        self._due = True  # before this session has looked into the store, and only then
 
     async def take(self, call: CallId, paths: Sequence[Path]) -> Sequence[Notice]:
         """Keep the state before `call`; see `Snapshots.take`."""
@@ -133,6 +138,9 @@ class FileHistory:
         return problem
 
     def _take(self, call: CallId, opened: _Open) -> None:
+        if self._due:
+            self._due = False
+            self._pruned = prune_when_due(self._keeping.folder, self._keeping.keep)
         opened.before = self._survey(opened)
         self._contents.flush()
         named = {path: opened.before.states.get(path, ABSENT) for path in opened.single}
@@ -166,6 +174,8 @@ class FileHistory:
             text = f"what calls change cannot be taken back: {opened.problem}"
             return (Notice(Level.WARNING, text),) if self._first(text) else ()
         notices = []
+        if self._pruned is not None and self._pruned.sessions and self._first("pruned"):
+            notices.append(Notice(Level.INFO, f"{self._pruned}; `snapshots.keep_days` and `keep_mb` say what is kept"))
         if opened.whole and self._first("cost"):
             files = sum(state.kind is Kind.FILE for state in opened.before.states.values())
             size = opened.before.size / 1e6
