@@ -21,7 +21,7 @@ from novacode.remote.watcher import Batch
 __all__ = ["EventStream", "WebSocket"]
 
 _HELLO = 10.0
-_BEAT = 15.0
+_BEAT = 5.0
 _PER_SECOND = 50.0
 _BURST = 200.0
 _TYPE = re.compile(r'\{"type":"([a-z_]+)"')
