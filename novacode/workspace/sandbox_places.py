@@ -12,6 +12,7 @@ import attrs
 __all__ = ["Ground", "below", "ground_of"]
 
 _IN_GIT = ("hooks", "config", "config.worktree", "info/attributes")
+_IN_ADMIN = ("commondir", "gitdir", "config.worktree")
 _LONGEST = 4096  # bytes of a file that holds one path
 
 
@@ -38,9 +39,12 @@ def ground_of(roots: Iterable[Path], own: Iterable[Path] = ()) -> Ground:
     no command can replace by one.
     """
     plain = tuple(dict.fromkeys(roots))
-    commons = tuple(common for root in plain if (common := _common_folder(root)) is not None)
+    admins = [admin for root in plain if (admin := _admin_folder(root)) is not None]
+    commons = tuple(admin.parent.parent for admin in admins)
     writable = (*plain, *(common for common in commons if not below(common, plain)))
     wanted = [*(root / ".novacode" for root in plain), *own]
+    wanted += [root / ".git" for root in plain if (root / ".git").is_file()]  # a worktree's, which names its repository
+    wanted += [admin / name for admin in admins for name in _IN_ADMIN]
     for git in (*(root / ".git" for root in plain), *commons):
         _have_hooks(git, writable)
         wanted += [git / name for name in _IN_GIT]
@@ -70,8 +74,8 @@ def _have_hooks(git: Path, roots: Sequence[Path]) -> None:
             (git / "hooks").mkdir()
 
 
-def _common_folder(root: Path) -> Path | None:
-    """Return the repository that `root` is a worktree of; `None` where it is none.
+def _admin_folder(root: Path) -> Path | None:
+    """Return where git keeps what it knows of the worktree `root`, in its repository; `None` where `root` is none.
 
     Its `.git` is a file that a command could have written, to name any folder it likes. So the repository has to name
     the worktree as well, in a file that no command in the sandbox of that worktree could have written.
@@ -82,7 +86,7 @@ def _common_folder(root: Path) -> Path | None:
     common = _path_in(admin / "commondir", "", admin)
     if common is None or admin != common / "worktrees" / admin.name or not (common / "HEAD").is_file():
         return None
-    return common
+    return admin
 
 
 def _path_in(file: Path, prefix: str, base: Path) -> Path | None:

@@ -6,8 +6,9 @@ the last commit: what is not committed stays where it is.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import attrs
@@ -95,15 +96,32 @@ async def remove_unchanged(processes: Processes, made: Worktree) -> bool:
     """
     inside, outside = _Git(processes, made.path), _Git(processes, made.repository)
     try:
-        status = await inside.run("status", "--porcelain", "--untracked-files=all")
+        status = await inside.run("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty")
         heads = [await inside.run("rev-parse", ref) for ref in ("HEAD", f"refs/heads/{made.branch}")]
         if status.code or status.out or [(head.code, head.out) for head in heads] != [(0, made.base)] * 2:
+            return False
+        if await _has_entered_submodule(inside):
             return False
         if (await outside.run("worktree", "remove", str(made.path))).code:
             return False
         return (await outside.run("branch", "-D", "--quiet", made.branch)).code == 0
     except ToolFailed:
         return False
+
+
+async def _has_entered_submodule(git: _Git) -> bool:
+    """Whether something is in the folder of a submodule, which is empty in a new worktree.
+
+    A command, sandboxed or not, may have made a repository there. Git would go into it to see whether it is clean, and
+    start what its configuration names (`core.fsmonitor`, a filter): outside, and without anybody having allowed it.
+    """
+    listed = await git.run("ls-files", "--stage", "-z")
+    links = [entry.partition("\t")[2] for entry in listed.out.split("\0") if entry.startswith("160000 ")]
+    return listed.code != 0 or _any_there(git.cwd / link / ".git" for link in links)
+
+
+def _any_there(paths: Iterable[Path]) -> bool:
+    return any(os.path.lexists(path) for path in paths)
 
 
 class _Git:

@@ -224,11 +224,21 @@ async def test_git_can_commit_also_in_a_worktree(box: Box) -> None:
     commit = "echo x > f && git add f && git -c user.name=A -c user.email=a@example.org commit -qm two"
     done = await RealProcesses(GRACE, sandbox=sandbox).run(shell(commit, tree), heard)
     assert (done, heard.data) == (Exit(0, (), confined=True), b"")
-    evil = await RealProcesses(GRACE, sandbox=sandbox).run(
-        shell(f"echo x > {main}/.git/hooks/post-commit", tree), heard
-    )
-    assert evil.code != 0
-    assert not (main / ".git" / "hooks" / "post-commit").exists()
+    admin = main / ".git" / "worktrees" / "tree"
+    for place in (
+        tree / ".git",
+        main / ".git" / "hooks" / "post-commit",
+        admin / "commondir",
+        main / ".git" / "config",
+    ):
+        before = _content(place)
+        evil = await RealProcesses(GRACE, sandbox=sandbox).run(shell(f"rm -f {place}; echo x > {place}", tree), heard)
+        assert evil.code != 0
+        assert _content(place) == before
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
 
 
 def test_a_git_file_that_names_a_strange_folder_opens_nothing(tmp_path: Path) -> None:

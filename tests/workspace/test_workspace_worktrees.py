@@ -201,3 +201,20 @@ def test_what_is_no_name(name):
 
 async def test_a_bad_name_is_refused_before_anything_is_done(project, home):
     assert "'a/b' cannot name a worktree" in await refused(project, home, name="a/b")
+
+
+async def test_git_is_not_sent_into_a_repository_that_a_command_has_made(project, home, tmp_path):
+    """In the place of a submodule that is not checked out: its settings would start a program of the command's."""
+    git(project, "update-index", "--add", "--cacheinfo", f"160000,{git(project, 'rev-parse', 'HEAD')},module")
+    git(project, "commit", "-qm", "with a submodule")
+    made = await add(project, home)
+    evil = made.path / "module"
+    git(evil, "init", "-q")
+    git(evil, "commit", "-q", "--allow-empty", "-m", "x")
+    started = tmp_path / "started"
+    git(evil, "config", "core.fsmonitor", f"touch {started}; false")
+    assert not await remove_unchanged(RealProcesses(), made)
+    assert not started.exists()
+    assert made.path.is_dir()
+    git(made.path, "status", "--ignore-submodules=none")
+    assert started.exists(), "the test shows nothing"
