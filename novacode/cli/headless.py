@@ -37,6 +37,7 @@ class RunWish:
     opening: Opening
     format: Format = "text"
     include_partial: bool = False
+    fail_on_denial: bool = False
 
 
 def run_prompt(wish: RunWish) -> int:
@@ -45,7 +46,7 @@ def run_prompt(wish: RunWish) -> int:
 
 
 async def _run(wish: RunWish) -> int:
-    output = Output(wish.format, Stdout(), wish.include_partial)
+    output = Output(wish.format, Stdout(), wish.include_partial, wish.fail_on_denial)
     session_id = ""
     outcome: RunEnded | NovaError
     unkept = None
@@ -61,10 +62,12 @@ async def _run(wish: RunWish) -> int:
         _complain(str(outcome))
     elif unkept is not None:
         _complain(str(unkept))
+    elif output.denied(outcome):
+        _complain(f"{len(output.watch.denials)} of its calls were denied, which --fail-on-denial makes a failure")
     HERE.last = lambda _: None
     output.finish(outcome, session_id)
     given_up = await _handed_over(output)
-    code = exit_code(outcome) or (UNKEPT if unkept is not None else 0)
+    code = exit_code(outcome) or (UNKEPT if unkept is not None else int(output.denied(outcome)))
     return given_up or (141 if output.stdout.broken and code == 0 else code)
 
 

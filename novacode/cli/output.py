@@ -15,7 +15,7 @@ from novacode.cli.stream_json import Init, StreamJson
 from novacode.cli.text_output import answer_bytes
 from novacode.engine.bus import Sink
 from novacode.sessions.record import json_line
-from novacode.values.events import RunEnded
+from novacode.values.events import RunEnded, RunStatus
 from novacode.values.parts import JSON
 
 __all__ = ["FORMATS", "Format", "Output"]
@@ -36,6 +36,7 @@ class Output:
     format: Format
     stdout: Stdout
     include_partial: bool = False
+    fail_on_denial: bool = False
     watch: ResultWatch = attrs.field(factory=ResultWatch)
     already_shown: bool = False
 
@@ -64,6 +65,11 @@ class Output:
             if self.stdout.broken and sys.stderr is not None:
                 sys.stderr.write(line.decode("utf-8", "replace"))
 
+    def denied(self, outcome: RunEnded | BaseException) -> bool:
+        """Whether a run that was completed is a failure all the same, since a call was denied and that was to count."""
+        completed = isinstance(outcome, RunEnded) and outcome.status is RunStatus.COMPLETED
+        return self.fail_on_denial and completed and bool(self.watch.denials)
+
     def give_up(self, reason: str, session_id: str, survivors: Sequence[int] = ()) -> None:
         """Say how it ended where nothing is waited for any more, and hand it on for half a second at most.
 
@@ -75,5 +81,6 @@ class Output:
 
     def _result(self, outcome: RunEnded | BaseException, session_id: str) -> dict[str, JSON]:
         if isinstance(outcome, RunEnded):
-            return build_result(outcome, self.watch, session_id)
+            made = build_result(outcome, self.watch, session_id)
+            return made | {"subtype": "error_denied", "is_error": True} if self.denied(outcome) else made
         return failure_result(outcome, session_id, self.watch)

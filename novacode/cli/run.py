@@ -23,6 +23,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("-p", "--print", "print_", is_flag=True, hidden=True, help="Accepted and ignored: run always prints.")
 @click.option("--output-format", "format_", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--include-partial-messages", "partial", is_flag=True, help="With stream-json: also what is being said.")
+@click.option("--fail-on-denial", is_flag=True, help="Exit code 1 where a call was denied, also if the model went on.")
 @click.option("--record", type=_FILE, metavar="TAPE", help="Write everything that comes in onto a tape.")
 @click.option("--replay", type=_FILE, metavar="TAPE", help="Play a tape: no network, no key, the same bytes out.")
 @click.option(
@@ -39,7 +40,8 @@ def command(**given: Any) -> int:
         # `run -w "fix it"`: the option has taken the prompt, which cannot be a name.
         prompt, given["worktree"] = worktree, ""
     opening = taped(opening_of(given), given["record"], given["replay"], given["replay_tools"])
-    return run_prompt(RunWish(_prompt(prompt, given["worktree"]), opening, given["format_"], given["partial"]))
+    text = _prompt(prompt, given["worktree"])
+    return run_prompt(RunWish(text, opening, given["format_"], given["partial"], given["fail_on_denial"]))
 
 
 def _prompt(given: str | None, worktree: str | None) -> str:

@@ -36,6 +36,24 @@ def test_br_149_a_call_that_would_ask_is_denied_at_once(tmp_path: Path) -> None:
     assert told["is_error"] is True
 
 
+@pytest.mark.parametrize("format_", ["text", "json", "stream-json", "events"])
+@pytest.mark.parametrize("denied", [True, False])
+def test_br_148_denials_can_be_made_to_fail_the_run(tmp_path: Path, format_: str, *, denied: bool) -> None:
+    """With --fail-on-denial; the model went on and came to an end, and the file is not there."""
+    place = Place(tmp_path)
+    wants = ("write", {"path": "note.txt", "content": "x"}) if denied else ("glob", {"pattern": "*.txt"})
+    with checking([anthropic("", [("tu_1", *wants)]), anthropic("I could not.")]) as server:
+        ended = place.run(*_flags(server.url, "--fail-on-denial", "--output-format", format_), "go")
+    assert (ended.code, (place.work / "note.txt").exists()) == (int(denied), False)
+    assert ("--fail-on-denial" in ended.err) is denied
+    if format_ in ("json", "stream-json"):
+        denials = ended.result["permission_denials"]
+        assert (ended.result["subtype"], ended.result["is_error"]) == (
+            ("error_denied", True) if denied else ("success", False)
+        )
+        assert [(one["tool_name"], one["tool_use_id"]) for one in denials] == [("write", "tu_1")] * denied
+
+
 def test_text_output_is_the_answer_and_nothing_else(tmp_path: Path) -> None:
     """Progress, questions and notices go to stderr."""
     place = Place(tmp_path)
