@@ -9,13 +9,19 @@ from typing import Any
 
 import pytest
 
-__all__ = ["CHROMIUM", "chromium", "opened"]
+__all__ = ["CHROMIUM", "chromium", "opened", "profile", "tab"]
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-_QUIET = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage"
-).split()
+_QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
 
 
 @contextlib.contextmanager
@@ -34,9 +40,28 @@ def chromium() -> Iterator[Any]:
 
 @contextlib.contextmanager
 def opened(browser: Any, url: str, **options: Any) -> Iterator[Any]:
-    """Open a page in a profile of its own. Afterwards: no error on its console, and nothing asked for from elsewhere."""
+    """Open a page in a profile of its own. Afterwards: nothing was asked for from elsewhere.
+
+    `page.errors` are the errors of its scripts and on its console.
+    """
+    with profile(browser, **options) as context, tab(context, url) as page:
+        yield page
+
+
+@contextlib.contextmanager
+def profile(browser: Any, **options: Any) -> Iterator[Any]:
+    """Give a profile: its pages share cookies and what is cached."""
     options = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce", **options}
     context = browser.new_context(**options)
+    try:
+        yield context
+    finally:
+        context.close()
+
+
+@contextlib.contextmanager
+def tab(context: Any, url: str) -> Iterator[Any]:
+    """Open a page in a profile, as `opened` does."""
     page = context.new_page()
     page.set_default_timeout(15_000)
     page.errors = []
@@ -50,4 +75,4 @@ def opened(browser: Any, url: str, **options: Any) -> Iterator[Any]:
         yield page
         assert page.foreign == []
     finally:
-        context.close()
+        page.close()

@@ -15,7 +15,11 @@ from importlib.resources import files
 from typing import Any
 
 import attrs
+import pytest
 import trio
+
+pytest.importorskip("hypercorn", reason="the packages of the extra `remote` are not installed")
+pytest.importorskip("starlette", reason="the packages of the extra `remote` are not installed")
 from hypercorn.config import Config
 from hypercorn.trio import serve
 from starlette.applications import Starlette
@@ -79,16 +83,19 @@ class PageServer:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._speak, socket, receiver, nursery.cancel_scope)
-                with contextlib.suppress(WebSocketDisconnect):
-                    while True:
-                        message = json.loads(await socket.receive_text())
-                        if message["type"] != "ping":
-                            self.said.put(message)
-                        for one in self.answer(message):
-                            sender.send_nowait({"ref": message.get("ref"), **one})
+                await self._listen(socket, sender)
                 nursery.cancel_scope.cancel()
         finally:
             del self._sockets[id(socket)]
+
+    async def _listen(self, socket: WebSocket, sender: trio.MemorySendChannel[JSON | None]) -> None:
+        with contextlib.suppress(WebSocketDisconnect):
+            while True:
+                message = json.loads(await socket.receive_text())
+                if message["type"] != "ping":
+                    self.said.put(message)
+                for one in self.answer(message):
+                    sender.send_nowait({"ref": message.get("ref"), **one})
 
     async def _speak(
         self, socket: WebSocket, receiver: trio.MemoryReceiveChannel[JSON | None], scope: trio.CancelScope
@@ -105,7 +112,8 @@ def _asset(name: str) -> Response:
     path = files("novacode.remote") / "page" / name
     if not path.is_file():
         return Response("no such file", 404)
-    headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"}
+    # The real server allows no caching; here every test loads the page again.
+    headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Cache-Control": "max-age=600"}
     return Response(path.read_bytes(), media_type=_TYPES[name.rpartition(".")[2]], headers=headers)
 
 

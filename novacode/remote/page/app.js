@@ -61,18 +61,23 @@ class App {
 
   // --- which session ------------------------------------------------------------------------------------------
 
-  /** Forget what is shown; `session` is what is watched from here on. */
+  /** Watch `session` from here on, with nothing known of it. */
   reset(session) {
     this.session = session;
-    this.conversation = new Conversation();
     this.state = { mode: "default", limits: {}, run: null };
+    this.approvals.clear();
+    this.composer.update({ run: null, stopping: null, locked: "", turn: 0, asking: false });
+    this.sessions.mark(session);
+    this.forget();
+  }
+
+  /** Forget the events. Questions stay: the list that follows says which of them are still open. */
+  forget() {
+    this.conversation = new Conversation();
     this.syncing = false;
     this.stamped = { at: 0, seen: 0 };
     this.feed.clear();
-    this.approvals.clear();
     this.lanes.show(this.conversation);
-    this.composer.update({ run: null, stopping: null, locked: "", turn: 0, asking: false });
-    this.sessions.mark(session);
   }
 
   hello() {
@@ -208,7 +213,7 @@ class App {
     this.composer.tick();
     this.lanes.tick();
     if (this.link?.state === "waiting") this.shell.connection("waiting", this.link);
-    if (this.connected && !document.hidden && performance.now() - (this.listed ?? -Infinity) > 10_000) this.list();
+    if (this.connected && !document.hidden && performance.now() - (this.listed ?? -Infinity) > 5_000) this.list();
   }
 
   list() {
@@ -222,7 +227,7 @@ class App {
     const stopping = run?.stopping && typeof run.stopping === "object" && !Array.isArray(run.stopping) ? run.stopping : run?.stopping ? { waitingFor: [].concat(run.stopping) } : null;
     const began = this.conversation.runs.get(run?.runId)?.began ?? this.clock();
     this.composer.update({ run, stopping: run ? (stopping ?? (this.composer.stopping?.runId === run.runId ? this.composer.stopping : null)) : null, locked: state.locked || "", began });
-    const [mode] = MODES[state.mode] ?? [state.mode];
+    const [mode] = MODES[state.mode] ?? [oneLine(state.mode, 20)];
     const limited = Object.values(state.limits ?? {}).some((limit) => limit !== null);
     this.shell.session({
       title: state.title ? oneLine(state.title, 120) : "New session",
@@ -254,11 +259,7 @@ const TAKERS = {
   },
   sync(message) {
     if (!this.session) this.adopt(message.session);
-    if (message.reset && this.conversation.lastSeq) {
-      const { state } = this;
-      this.reset(this.session);
-      this.state = state;
-    }
+    if (message.reset && this.conversation.lastSeq) this.forget();
     this.syncing = true;
     this.approvals.connect(false);
     this.shell.banner("syncing", "Catching up …");

@@ -16,7 +16,7 @@ export class Feed {
     this.list = el("ol", { class: "feed" });
     this.earlier = el("button", { type: "button", class: "quiet earlier", hidden: true, on: { click: () => this.#more() } });
     this.latest = el("button", { type: "button", class: "latest", hidden: true, text: "Latest", on: { click: () => this.toEnd() } });
-    node.append(this.earlier, this.list);
+    node.append(this.earlier, this.list, this.latest);
     this.views = new Map();
     this.live = new Set(); // cards that count seconds
     this.items = [];
@@ -61,7 +61,6 @@ export class Feed {
     if (this.following && this.list.childNodes.length > MOUNTED + STEP) this.#unmountBefore(this.items.length - MOUNTED);
     this.#tell();
     if (this.following) this.node.scrollTop = this.node.scrollHeight;
-    else if (this.node.scrollHeight - this.node.clientHeight > this.node.scrollTop + NEAR) this.latest.hidden = false;
   }
 
   /** Let cards that count seconds do so. */
@@ -124,6 +123,6 @@ export class Feed {
   #scrolled() {
     const end = this.node.scrollHeight - this.node.clientHeight - this.node.scrollTop;
     this.following = end < NEAR;
-    if (this.following) this.latest.hidden = true;
+    this.latest.hidden = end < this.node.clientHeight / 2; // where the end is in sight anyway, it would only be in the way
   }
 }

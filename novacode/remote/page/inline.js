@@ -81,6 +81,7 @@ function code(text, at, missing) {
 function emphasis(text, at, depth, missing) {
   for (const [mark, tag] of MARKS) {
     if (!text.startsWith(mark, at) || missing.has(mark)) continue;
+    if (mark.length === 1 && text[at + 1] === mark) continue; // a double one that opens nothing is not two single ones
     const begin = at + mark.length;
     if (!text[begin] || /\s/.test(text[begin])) continue;
     if (mark[0] === "_" && /[\p{L}\p{N}]/u.test(text[at - 1] ?? " ")) continue; // snake_case

@@ -40,7 +40,8 @@ export function settledLength(text) {
   let settled = 0;
   let at = 0;
   let blank = false;
-  for (const line of text.split("\n")) {
+  // The last line is not whole: what it will be is not known before its end.
+  for (const line of text.split("\n").slice(0, -1)) {
     const opened = FENCE.exec(line);
     if (fence) {
       if (opened && opened[2].startsWith(fence) && !opened[3].trim()) fence = "";
