@@ -154,11 +154,12 @@ async def test_tmp_is_the_sessions_own_and_stays_from_one_command_to_the_next(bo
     assert (box.root / "private" / name).exists()
 
 
-async def test_a_workspace_below_tmp_is_there(tmp_path: Path) -> None:
-    box = _box_in(tmp_path.resolve())
-    assert await box.says("echo in > a.txt; echo beside > ../beside.txt") == (0, "")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["beside", "private", "work"]
-    assert (box.work / "a.txt").read_text() == "in\n"
+async def test_a_workspace_below_tmp_is_there() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        box = _box_in(Path(folder))
+        assert await box.says("echo in > a.txt; echo beside > ../beside.txt") == (0, "")
+        assert sorted(path.name for path in box.root.iterdir()) == ["beside", "private", "work"]
+        assert (box.work / "a.txt").read_text() == "in\n"
 
 
 async def test_an_extra_folder_is_writable(box: Box) -> None:
