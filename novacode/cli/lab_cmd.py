@@ -15,6 +15,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "faults": ("novacode.cli.lab_faults_cmd", "Break the runtime on purpose: does the lab notice?"),
     "report": ("novacode.cli.lab_report_cmd", "One page about what was found."),
     "scenarios": ("novacode.cli.lab_scenarios_cmd", "List the scenarios that come with NovaCode."),
+    "sweep": ("novacode.cli.lab_sweep_cmd", "Many runs over many parameters."),
 }
 """Name -> module with a `command` in it, and the line that `--help` shows without importing it."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio  # noqa: TID251 - what trio is compared with runs on it
 import json
-from collections.abc import Mapping
-from fnmatch import fnmatchcase
 
 import attrs
 
@@ -19,7 +17,7 @@ from novacode.tools.schema import InvalidArguments, structure
 from novacode.tools.simulated import simulated_tools
 from novacode.tools.toolset import Toolset
 from novacode.values.ids import CallId
-from novacode.values.parts import JSON, ToolCall
+from novacode.values.parts import ToolCall
 from novacode.workspace.paths import Workspace
 from novacode.workspace.simulated import SimulatedWorld
 from novacode.workspace.simulation import ScriptedTool
@@ -88,9 +86,7 @@ class World:
 
     async def _hooked(self, call: ToolCall) -> tuple[ToolCall, str]:
         """Return the call after its hook, and the hook's word: `deny`, `ask`, or nothing."""
-        subject = subject_of(call.arguments)
-        hooks = self.blueprint.simulation.around.hooks
-        hook = next((hook for hook in hooks if hook.name == call.name and fnmatchcase(subject, hook.when)), None)
+        hook = self.blueprint.simulation.around.hook(call.name, subject_of(call.arguments))
         if hook is None:
             return call, ""
         await asyncio.sleep(hook.takes)
@@ -119,7 +115,7 @@ class World:
 
     async def play(self, call: ToolCall) -> str:
         """Take the time `call` takes, then do it at once; return its outcome. Cancelled, it cleans up first."""
-        entry = self._entry(call.name, call.arguments)
+        entry = self.blueprint.simulation.tool(call.name, subject_of(call.arguments))
         self.log.append(f"begin {call.id}")
         self.entered.append(call.id)
         self.alive.add(call.id)
@@ -152,13 +148,6 @@ class World:
         self.log.append("sweep begins")
         await asyncio.sleep(_SWEEP)
         self.log.append("sweep ends")
-
-    def _entry(self, tool: str, arguments: Mapping[str, JSON]) -> ScriptedTool:
-        subject = subject_of(arguments)
-        for entry in self.blueprint.simulation.tools:
-            if entry.name == tool and fnmatchcase(subject, entry.when):
-                return entry
-        return ScriptedTool(tool)
 
 
 def _answer(future: asyncio.Future[bool], allowed: bool) -> None:

@@ -19,8 +19,6 @@ from novacode.lab.point import How, Point, Violation
 from novacode.lab.scenario import Scenario, find_scenario
 from novacode.lab.scripted import Blueprint
 from novacode.lab.trial import carry_out
-from novacode.models.script import parse_script
-from novacode.workspace.simulation import parse_simulation
 
 __all__ = ["EXECUTORS", "TRIO", "Compared", "Summary", "compare", "read_compared", "summaries"]
 
@@ -162,10 +160,9 @@ def _on_trio(scenario: Scenario, seed: int, step: int | None, *, twice: bool) ->
 
 
 def _blueprint(scenario: Scenario) -> Blueprint:
-    if scenario.text is None:
+    if scenario.blueprint is None:
         raise InputError(f"the scenario {scenario.name!r} is in Python; only scripts can be played on other executors")
-    script = parse_script(scenario.text, scenario.name)
-    return Blueprint.of(script, parse_simulation(script.simulate, scenario.name))
+    return scenario.blueprint
 
 
 def summaries(rows: Iterable[Compared]) -> list[Summary]:

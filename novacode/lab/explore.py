@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -11,6 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 import attrs
 
 from novacode.errors import NovaError
+from novacode.lab.executors import let_the_parent_decide
 from novacode.lab.invariants import Invariant, load_invariant
 from novacode.lab.perform import perform
 from novacode.lab.plan import Block
@@ -38,7 +38,7 @@ def explore(blocks: Sequence[Block], take: _Take, jobs: int = 1) -> None:
         return
     # Spawned, not forked: a worker is a fresh interpreter, so its points are what a fresh process would give.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(blocks)), context, initializer=_let_the_parent_decide) as pool:
+    with ProcessPoolExecutor(min(jobs, len(blocks)), context, initializer=let_the_parent_decide) as pool:
         futures = [pool.submit(explore_block, block) for block in blocks]
         given: set[Future[list[Row]]] = set()
         try:
@@ -52,10 +52,6 @@ def explore(blocks: Sequence[Block], take: _Take, jobs: int = 1) -> None:
             pool.shutdown(wait=True, cancel_futures=True)
             _hand_over(futures, given, take)
             raise
-
-
-def _let_the_parent_decide() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends Ctrl-C to all of us; one of us has to act on it
 
 
 def _hand_over(futures: Sequence[Future[list[Row]]], given: set[Future[list[Row]]], take: _Take) -> None:

@@ -64,7 +64,7 @@ def blocks_of(plan: Plan, done: frozenset[Point] = frozenset()) -> Iterator[Bloc
 def mishaps_of(scenario: str) -> Sequence[str]:
     """Return every mishap that a run of `scenario` can meet, and none first; a scenario in Python has none."""
     found = find_scenario(scenario)
-    if found.text is None:
+    if found.blueprint is None:
         return ("",)
     trial = carry_out(found, Point(scenario))
     chunks = getattr(trial.stage, "chunks", 0)

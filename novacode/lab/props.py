@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from novacode.values.results import ToolResult
 from novacode.workspace.base import NoSnapshots
 from novacode.workspace.paths import Workspace
 from novacode.workspace.simulated import NoProcesses
-from novacode.workspace.simulation import ScriptedHook
+from novacode.workspace.simulation import Around, ScriptedHook
 
 __all__ = ["LoggedHooks", "LoggedProcesses", "LoggedSnapshots", "LoggedWire", "Watched", "subject_of"]
 
@@ -136,8 +135,8 @@ class Watched:
 class LoggedHooks(NoHooks):
     """The hooks that a script describes."""
 
-    def __init__(self, hooks: Sequence[ScriptedHook], log: list[str], mishap: Mishap) -> None:
-        self._hooks = hooks
+    def __init__(self, around: Around, log: list[str], mishap: Mishap) -> None:
+        self._around = around
         self._log = log
         self._mishap = mishap
         self.asked = 0
@@ -148,8 +147,7 @@ class LoggedHooks(NoHooks):
         self.asked += 1
         if self._mishap.hits(MishapKind.HOOK_CRASH, self.asked):
             raise RuntimeError("the hook crashed, as a mishap of the lab")
-        subject = subject_of(call.arguments)
-        hook = next((hook for hook in self._hooks if hook.name == call.name and fnmatchcase(subject, hook.when)), None)
+        hook = self._around.hook(call.name, subject_of(call.arguments))
         if hook is None:
             return HookAnswer(call)
         answer = await _hooked(hook, call)

@@ -14,6 +14,7 @@ from novacode.errors import InputError
 from novacode.lab.mishaps import NO_MISHAP, Mishap
 from novacode.lab.scripted import Blueprint, ScriptedStage
 from novacode.lab.stage import Stage
+from novacode.lab.variants import Variant, read_variant
 from novacode.models.script import parse_script
 from novacode.workspace.simulation import parse_simulation
 
@@ -22,18 +23,29 @@ __all__ = ["Scenario", "find_scenario", "packaged", "python_scenario", "scripted
 
 @attrs.frozen
 class Scenario:
-    """A way to make fresh stages. `text` is the script it is made from; `None` for one in Python."""
+    """A way to make fresh stages.
+
+    `text` is the script it is made from; `None` for one in Python and for a variant. `blueprint` is what the script
+    comes to; `None` for one in Python.
+    """
 
     name: str
     stage: Callable[[Mishap], Stage] = attrs.field(repr=False)
     text: str | None = attrs.field(default=None, repr=False)
+    blueprint: Blueprint | None = attrs.field(default=None, repr=False)
 
 
-def scripted_scenario(name: str, text: str) -> Scenario:
-    """Return the scenario that the script `text` describes. Raises `InputError` or `SettingsError`."""
+def scripted_scenario(name: str, text: str, variant: Variant | None = None) -> Scenario:
+    """Return the scenario that the script `text`, changed by `variant`, describes.
+
+    Raises `InputError` or `SettingsError`.
+    """
     script = parse_script(text, name)
-    blueprint = Blueprint.of(script, parse_simulation(script.simulate, name))
-    return Scenario(name, functools.partial(ScriptedStage, blueprint), text)
+    simulation = parse_simulation(script.simulate, name)
+    if variant is not None:
+        script, simulation = variant.of(script, simulation)
+    blueprint = Blueprint.of(script, simulation)
+    return Scenario(name, functools.partial(ScriptedStage, blueprint), None if variant else text, blueprint)
 
 
 def python_scenario(name: str, make: Callable[[], Stage]) -> Scenario:
@@ -57,20 +69,25 @@ def packaged() -> tuple[str, ...]:
 def find_scenario(name: str) -> Scenario:
     """Return the scenario called `name`: a packaged one, a TOML file, or `module:function` in Python.
 
-    Raises `InputError` that says what was looked for.
+    One of the first two may be followed by `?` and parameters, as in `parallel?calls=4`; see `variants`. Raises
+    `InputError` that says what was looked for.
     """
-    if name in packaged():
-        return scripted_scenario(name, _text_of(name))
-    if ":" in name:
+    base, _, query = name.partition("?")
+    variant = read_variant(query, name) if query else None
+    if base in packaged():
+        return scripted_scenario(name, _text_of(base), variant)
+    if ":" in base:
+        if variant is not None:
+            raise InputError(f"the scenario {name!r} is in Python: it makes its own variants, not {query!r}")
         return _in_python(name)
     try:
-        text = Path(name).read_text(encoding="utf-8")
+        text = Path(base).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise InputError(
             f"{name!r} is no scenario: not a file that can be read ({error}), not module:function, and not one of"
             f" {', '.join(packaged())}"
         ) from None
-    return scripted_scenario(name, text)
+    return scripted_scenario(name, text, variant)
 
 
 def _text_of(name: str) -> str:

@@ -171,7 +171,7 @@ class ScriptedStage:
         return Services(
             model=ModelClient(AnthropicCodec(), self._wire, CallIds(), _IDLE),
             tools=self._toolset(mishap),
-            hooks=LoggedHooks(self._blueprint.simulation.around.hooks, self.log, mishap),
+            hooks=LoggedHooks(self._blueprint.simulation.around, self.log, mishap),
             permissions=Permissions(self._blueprint.policy),
             snapshots=LoggedSnapshots(self.log),
             workspace=Workspace(ROOT),

@@ -24,7 +24,7 @@ from novacode.values.events import ApprovalAsked, ApprovalClosed, RunEnded, Stam
 from novacode.values.ids import CallId
 from novacode.values.serial import VERSION, dump_stamped
 
-__all__ = ["Trial", "carry_out", "folded"]
+__all__ = ["Trial", "carry_out", "folded", "phases_by_step"]
 
 E = TypeVar("E")
 
@@ -121,6 +121,22 @@ def carry_out(scenario: Scenario, point: Point) -> Trial:
     else:
         trial.steps, trial.hung = ran.steps, ran.hung
     return trial
+
+
+def phases_by_step(scenario: Scenario, point: Point, most: int = 20_000) -> list[str]:
+    """Return what the run of `point`, with nobody stopping it, is at before each of its steps; empty after its end."""
+    trial = Trial(point, scenario.stage(parse_mishap(point.mishap)))
+    phases: list[str] = []
+
+    def look() -> None:
+        phases.append("" if trial.first_is_over else phase_of(trial.stage))
+
+    ran = run_scheduled(
+        functools.partial(_play, trial, trio.CancelScope()),
+        Schedule(point.schedule, point.seed),
+        dict.fromkeys(range(1, most), look),
+    )
+    return phases[: ran.steps]
 
 
 def _acts(trial: Trial, outside: trio.CancelScope) -> dict[int, Callable[[], object]]:

@@ -7,7 +7,6 @@ nothing about real processes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import attrs
@@ -50,7 +49,7 @@ class SimulatedWorld:
         Cancelled, it does what its clean-up takes, shielded and bounded, and has not had its effect. `act` is what it
         does where the table gives no output; `show` gets what it prints while it works.
         """
-        entry = self._entry(tool, subject)
+        entry = self.simulation.tool(tool, subject)
         self.entered.append(call_id)
         self.under_way.add(call_id)
         try:
@@ -91,12 +90,6 @@ class SimulatedWorld:
         if path not in self.files:
             raise ToolFailed(f"`{shown}` does not exist in this simulated workspace.")
         return self.files[path]
-
-    def _entry(self, tool: str, subject: str) -> ScriptedTool:
-        for entry in self.simulation.tools:
-            if entry.name == tool and fnmatchcase(subject, entry.when):
-                return entry
-        return ScriptedTool(tool)
 
 
 async def _work_with_a_failing_child(seconds: float) -> None:

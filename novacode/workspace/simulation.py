@@ -7,6 +7,7 @@ who answers, what hooks say, and how far a run may go. `novacode run --simulate`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 import attrs
@@ -82,6 +83,10 @@ class Around:
     disabled: tuple[str, ...] = ()
     overlap: str = "declared"
 
+    def hook(self, name: str, subject: str) -> ScriptedHook | None:
+        """Return what hooks do about a call of `name` with that subject: the first that fits counts."""
+        return next((hook for hook in self.hooks if hook.name == name and fnmatchcase(subject, hook.when)), None)
+
 
 @attrs.frozen
 class Simulation:
@@ -90,6 +95,11 @@ class Simulation:
     files: Mapping[str, str] = attrs.field(factory=dict)
     tools: tuple[ScriptedTool, ...] = ()
     around: Around = attrs.field(factory=Around)
+
+    def tool(self, name: str, subject: str) -> ScriptedTool:
+        """Return what a call of `name` with that subject comes to."""
+        found = (tool for tool in self.tools if tool.name == name and fnmatchcase(subject, tool.when))
+        return next(found, None) or ScriptedTool(name)
 
 
 _WORLD: Mapping[str, _Kind] = {

@@ -1,0 +1,205 @@
+"""Many runs over many parameters: what is to be run, running it, and handing it over in order whatever dies."""
+
+from __future__ import annotations
+
+import itertools
+import random  # noqa: TID251 - which step is struck is drawn with the seed of the run
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
+from contextlib import AbstractContextManager
+from typing import Any
+
+import attrs
+
+from novacode.errors import NovaError
+from novacode.lab.perform import perform
+from novacode.lab.point import How, Point, Row
+from novacode.lab.scenario import find_scenario
+from novacode.lab.schedule import Kind
+from novacode.lab.trial import phases_by_step
+from novacode.lab.variants import Variant
+
+__all__ = ["ANY", "NONE", "Experiment", "SweepPoint", "Swept", "WorkersLost", "do_batch", "points_of", "sweep"]
+
+ANY = "any"
+NONE = "none"
+_BATCH = 25  # points that a worker does before it hands over
+
+Take = Callable[[Sequence["Swept"]], None]
+MakeExecutor = Callable[[], AbstractContextManager[Executor]]
+
+
+class WorkersLost(NovaError):
+    """Workers died again and again. What was handed over is done; the same command, with the same file, goes on."""
+
+
+@attrs.frozen
+class SweepPoint:
+    """One run. `phase` is what it shall be at when it is stopped: one of the lab's phases, `any`, or `none`.
+
+    Which of the steps of that phase it is, is drawn with `seed`, and so are the durations of the variant.
+    """
+
+    scenario: str
+    seed: int
+    variant: Variant
+    phase: str = ANY
+    how: How = How.RUN
+    schedule: Kind = Kind.UNIFORM
+
+    @property
+    def name(self) -> str:
+        """The scenario's name, with its parameters."""
+        return self.variant.named(self.scenario)
+
+
+@attrs.frozen
+class Swept:
+    """What a run came to. Where the run is never at the wanted phase nothing was struck, and `row.phase` is empty."""
+
+    point: SweepPoint
+    row: Row
+
+    def dump(self) -> dict[str, Any]:
+        """Return it as one flat JSON object: a row of the lab, and the parameters beside it."""
+        variant = self.point.variant
+        parameters = {
+            "base": self.point.scenario,
+            "calls": variant.calls,
+            "takes": variant.takes,
+            "cleanup": variant.cleanup,
+            "grace": variant.grace,
+            "wanted_phase": self.point.phase,
+        }
+        return self.row.dump() | parameters
+
+    @classmethod
+    def load(cls, data: Mapping[str, Any]) -> Swept:
+        """Return what `dump` wrote. Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
+        row = Row.load(data)
+        draw = row.point.seed if data["takes"] or data["cleanup"] else 0
+        variant = Variant(data["calls"], data["takes"], data["cleanup"], data["grace"], draw)
+        point = row.point
+        return cls(
+            SweepPoint(data["base"], point.seed, variant, data["wanted_phase"], How(data["how"]), point.schedule), row
+        )
+
+
+@attrs.frozen
+class Experiment:
+    """What is varied: the product of all of these."""
+
+    scenarios: tuple[str, ...]
+    seeds: int = 1
+    calls: tuple[int | None, ...] = (None,)
+    takes: tuple[str, ...] = ("",)
+    cleanups: tuple[str, ...] = ("",)
+    graces: tuple[float | None, ...] = (None,)
+    phases: tuple[str, ...] = (ANY,)
+    how: How = How.RUN
+    schedule: Kind = Kind.UNIFORM
+
+
+def points_of(experiment: Experiment) -> list[SweepPoint]:
+    """Return every point of `experiment`, in the order in which its rows are written."""
+    product = itertools.product(
+        experiment.scenarios,
+        experiment.calls,
+        experiment.takes,
+        experiment.cleanups,
+        experiment.graces,
+        experiment.phases,
+        range(experiment.seeds),
+    )
+    return [
+        SweepPoint(
+            scenario,
+            seed,
+            Variant(calls, takes, cleanup, grace, seed if takes or cleanup else 0),
+            phase,
+            experiment.how,
+            experiment.schedule,
+        )
+        for scenario, calls, takes, cleanup, grace, phase, seed in product
+    ]
+
+
+def do_batch(points: Sequence[SweepPoint]) -> list[Swept]:
+    """Carry `points` out. The job of one worker; the same points give the same rows in any process."""
+    return [_do(point) for point in points]
+
+
+def _do(point: SweepPoint) -> Swept:
+    scenario = find_scenario(point.name)
+    whole = Point(point.name, point.seed, point.schedule, How.RUN)
+    step = None
+    if point.phase != NONE:
+        phases = phases_by_step(scenario, whole)
+        fitting = [at for at, phase in enumerate(phases, 1) if phase and point.phase in (ANY, phase)]
+        step = random.Random(point.seed).choice(fitting) if fitting else None
+    struck = whole if step is None else attrs.evolve(whole, how=point.how, step=step)
+    return Swept(point, perform(struck, scenario))
+
+
+def sweep(points: Sequence[SweepPoint], take: Take, make_executor: MakeExecutor, tries: int = 3) -> None:
+    """Do `points` on the executors that `make_executor` makes, and hand what they came to over in their order.
+
+    Where a worker dies, what it had not handed over is done again, on a new executor; after `tries` of them in which
+    nothing was done that was not done before, `WorkersLost` is raised. Interrupted, what is under way is given up and
+    what was handed over stays.
+    """
+    batches = [points[at : at + _BATCH] for at in range(0, len(points), _BATCH)]
+    order = _Order(take, len(batches))
+    fruitless = 0
+    while waiting := order.waiting:
+        before = len(waiting)
+        with make_executor() as executor:
+            for number, swept in _done(executor, {number: batches[number] for number in waiting}):
+                order.add(number, swept)
+        fruitless = 0 if len(order.waiting) < before else fruitless + 1
+        if fruitless >= tries:
+            at = batches[waiting[0]][0]
+            raise WorkersLost(
+                f"workers died {tries} times without finishing anything; next were seeds {at.seed} and on of {at.name}."
+                " What was done before is kept"
+            )
+
+
+class _Order:
+    """Takes batches as they are done, and hands them over as they were wanted."""
+
+    def __init__(self, take: Take, wanted: int) -> None:
+        self._take = take
+        self._wanted = wanted
+        self._handed = 0
+        self._early: dict[int, list[Swept]] = {}
+
+    @property
+    def waiting(self) -> list[int]:
+        """The batches that have not come."""
+        return [number for number in range(self._handed, self._wanted) if number not in self._early]
+
+    def add(self, number: int, swept: list[Swept]) -> None:
+        """One has come; whatever is its turn now is handed over."""
+        self._early[number] = swept
+        while self._handed in self._early:
+            self._take(self._early.pop(self._handed))
+            self._handed += 1
+
+
+def _done(executor: Executor, batches: Mapping[int, Sequence[SweepPoint]]) -> Iterator[tuple[int, list[Swept]]]:
+    """Yield batches as they are done; end where a worker has died."""
+    numbers: dict[Future[list[Swept]], int] = {}
+    try:
+        for number, batch in batches.items():
+            numbers[executor.submit(do_batch, batch)] = number
+        for future in as_completed(numbers):
+            swept = future.result()
+            yield numbers.pop(future), swept
+    except (BrokenExecutor, CancelledError):
+        for future, number in numbers.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                yield number, future.result()
+    finally:
+        for future in numbers:
+            future.cancel()
