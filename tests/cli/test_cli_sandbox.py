@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -119,6 +121,25 @@ def test_a_background_job_is_confined_as_well(place: Place) -> None:
     ended = _run(place, script, "--sandbox")
     assert "tried" in _results(ended)[0]
     assert not (place.root / "beside").exists()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_worktree_can_be_committed_in_and_its_repository_is_not_reached_otherwise(place: Place) -> None:
+    place.environ |= {"GIT_CONFIG_GLOBAL": str(place.root / "none"), "GIT_CONFIG_NOSYSTEM": "1"}
+    environ = os.environ | place.environ
+    for arguments in ("init -q", "-c user.name=n -c user.email=e@x commit -qm first --allow-empty"):
+        subprocess.run(["git", *arguments.split()], cwd=place.work, check=True, env=environ)
+    commit = "echo 1 > f && git add f && git -c user.name=n -c user.email=e@x commit -qm second && echo committed"
+    hook = f"echo x > {place.work}/.git/hooks/post-checkout || echo x > {place.work}/beside || echo refused"
+    ended = _run(place, _script(place, commit, hook), "--sandbox", "-w", "try")
+    assert ended.code == 0, ended.err
+    first, second = _results(ended)
+    assert first == "committed"
+    assert second.endswith("refused")
+    log = subprocess.run(
+        ["git", "log", "--format=%s", "novacode/try"], cwd=place.work, capture_output=True, text=True, check=True
+    )
+    assert log.stdout.split() == ["second", "first"]
 
 
 def test_a_hook_runs_outside(place: Place) -> None:
