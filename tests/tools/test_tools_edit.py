@@ -13,6 +13,7 @@ from novacode.errors import ToolFailed
 from novacode.tools.edit import EditTool
 from novacode.tools.matching import Change, plan
 from novacode.tools.read import ReadTool
+from novacode.tools.schema import InvalidArguments
 from novacode.tools.write import WriteTool
 
 EDIT, READ, WRITE = EditTool(), ReadTool(), WriteTool()
@@ -137,6 +138,18 @@ async def test_br_106_an_empty_search_text_is_refused(bench):
     assert await refused(bench, b"abc", "", "X") == (
         "`old` is empty. Give the text to replace, or use `write` to make a new file."
     )
+
+
+async def test_br_106_a_list_of_edits_is_refused_as_a_whole(bench):
+    """One call is one edit, so none of several can be applied and another not."""
+    path = bench.put("f", "a\n")
+    await bench.run(READ, path="f")
+    edits = [{"old": "a", "new": "A"}, {"old": "missing", "new": "M"}]
+    with pytest.raises(InvalidArguments) as caught:
+        await bench.run(EDIT, path="f", edits=edits)
+    assert path.read_text() == "a\n"
+    told = str(caught.value)
+    assert all(field in told for field in ("edits", "old", "new"))
 
 
 @pytest.mark.parametrize(("old", "new"), [("a", "a"), ("a\n", "a\r\n")])
