@@ -53,7 +53,7 @@ async def try_sandbox(
     if sys.platform != "linux":
         raise SettingsError(f"--sandbox: there is none for {sys.platform}, only for Linux. Run without it")
     from novacode.workspace.sandbox import Sandbox
-    from novacode.workspace.sandbox_places import ground_of
+    from novacode.workspace.sandbox_places import bound_sockets, ground_of
     from novacode.workspace.sandbox_probe import find_bwrap, probe, version_of
 
     if Path("/") in roots:
@@ -62,7 +62,7 @@ async def try_sandbox(
     if program is None:
         raise SettingsError(f"--sandbox: bubblewrap (bwrap) is not on the PATH. What to do: {_INSTALL}")
     version = await version_of(program)
-    sandbox = Sandbox(program, version, ground_of(roots, _resolved(home)), private, network=network)
+    sandbox = Sandbox(program, version, ground_of(roots, _resolved(home), bound_sockets()), private, network=network)
     await probe(sandbox)
     return sandbox
 

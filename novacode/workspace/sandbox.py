@@ -16,7 +16,7 @@ from pathlib import Path
 import attrs
 
 from novacode.values.parts import JSON
-from novacode.workspace.sandbox_places import Ground, below
+from novacode.workspace.sandbox_places import Ground, below, bound_sockets
 
 __all__ = ["Sandbox"]
 
@@ -59,6 +59,7 @@ class Sandbox:
         words += _binds("--ro-bind", self._sockets(shown), source=os.devnull)
         words += _binds("--bind", (*self.ground.writable, *self.ground.held))
         words += _binds("--ro-bind", self.ground.guarded)
+        words += _binds("--ro-bind", filter(os.path.lexists, self.ground.covered), source=os.devnull)
         words += _binds("--bind-try", () if self.spill is None else (self.spill,))
         words += ["--setenv", "TMPDIR", str(_TMP)]
         for name in _UNSET:
@@ -87,11 +88,14 @@ class Sandbox:
         }
 
     def _sockets(self, shown: Sequence[Path]) -> list[Path]:
-        """Return the sockets that a command would see and could talk to: a read-only mount does not stop that."""
+        """Return the sockets outside that a command would see and could talk to: a read-only mount does not stop that.
+
+        Those in a writable folder are known from the start (`Ground.covered`); a new one may be a command's.
+        """
         hidden = (_TMP, _RUN)
         return [
             path
-            for path in _bound_sockets()
+            for path in bound_sockets()
             if not below(path, self.ground.writable)
             and (below(path, shown) or not below(path, hidden))
             and _reachable(path)
@@ -112,16 +116,6 @@ def _shown(environment: Mapping[str, str], *, network: bool) -> set[Path]:
     hidden = (_TMP, _RUN)
     paths = {Path(place) for place in places if place.startswith("/")}
     return {path for path in paths if below(path, hidden) and path not in hidden and ".." not in path.parts}
-
-
-def _bound_sockets() -> list[Path]:
-    """Return the paths of the sockets somebody has bound in our network namespace; those of others are not told."""
-    try:
-        lines = Path("/proc/net/unix").read_bytes().splitlines()
-    except OSError:
-        return []
-    names = {fields[7] for line in lines if len(fields := line.split(maxsplit=7)) == 8 and fields[7][:1] == b"/"}
-    return [Path(os.fsdecode(name)) for name in sorted(names)]
 
 
 def _reachable(path: Path) -> bool:

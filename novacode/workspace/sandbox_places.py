@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-__all__ = ["Ground", "below", "ground_of"]
+__all__ = ["Ground", "below", "bound_sockets", "ground_of"]
 
 _IN_GIT = ("hooks", "config", "config.worktree", "info/attributes")
 _IN_ADMIN = ("commondir", "gitdir", "config.worktree")
@@ -20,20 +20,22 @@ _LONGEST = 4096  # bytes of a file that holds one path
 class Ground:
     """Where commands may write, in the order in which it is mounted; all paths are resolved.
 
-    `guarded` are places in `writable` that stay read-only. `held` are the folders between, which are mounted on
-    themselves: a folder that is mounted cannot be renamed away with what is guarded in it.
+    `guarded` are places in `writable` that stay read-only, `covered` are sockets in it that somebody outside has bound.
+    `held` are the folders between, which are mounted on themselves: a folder that is mounted cannot be renamed away
+    with what is in it.
     """
 
     writable: tuple[Path, ...]
     held: tuple[Path, ...] = ()
     guarded: tuple[Path, ...] = ()
+    covered: tuple[Path, ...] = ()
 
 
-def ground_of(roots: Iterable[Path], own: Iterable[Path] = ()) -> Ground:
+def ground_of(roots: Iterable[Path], own: Iterable[Path] = (), sockets: Iterable[Path] = ()) -> Ground:
     """Return what commands may write of the workspace's folders `roots`.
 
     Guarded are git's hooks and configuration, and `.novacode`: they decide what runs later, outside. So are `own`,
-    NovaCode's own folders, where they are within.
+    NovaCode's own folders, where they are within. Covered are those of `sockets` that are.
 
     To be asked before the first command of a session. What is a link then is left alone; what is mounted from then on
     no command can replace by one.
@@ -49,8 +51,19 @@ def ground_of(roots: Iterable[Path], own: Iterable[Path] = ()) -> Ground:
         _have_hooks(git, writable)
         wanted += [git / name for name in _IN_GIT]
     guarded = [path for path in wanted if below(path, writable) and path not in writable and _is_real(path, writable)]
-    between = {parent for path in guarded for parent in _up_to(path, writable)}
-    return Ground(writable, tuple(sorted(between)), tuple(dict.fromkeys(guarded)))
+    covered = [path for path in sockets if below(path, writable) and _is_real(path, writable)]
+    between = {parent for path in (*guarded, *covered) for parent in _up_to(path, writable)}
+    return Ground(writable, tuple(sorted(between)), tuple(dict.fromkeys(guarded)), tuple(covered))
+
+
+def bound_sockets() -> list[Path]:
+    """Return the paths of the sockets somebody has bound in our network namespace; those of others are not told."""
+    try:
+        lines = Path("/proc/net/unix").read_bytes().splitlines()
+    except OSError:
+        return []
+    names = {fields[7] for line in lines if len(fields := line.split(maxsplit=7)) == 8 and fields[7][:1] == b"/"}
+    return [Path(os.fsdecode(name)) for name in sorted(names)]
 
 
 def below(path: Path, folders: Iterable[Path]) -> bool:

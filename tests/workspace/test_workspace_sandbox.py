@@ -20,7 +20,7 @@ from novacode.grace import Grace
 from novacode.workspace.base import Exit
 from novacode.workspace.processes import RealProcesses
 from novacode.workspace.sandbox import Sandbox
-from novacode.workspace.sandbox_places import Ground, ground_of
+from novacode.workspace.sandbox_places import Ground, bound_sockets, ground_of
 from novacode.workspace.sandbox_probe import find_bwrap, probe
 
 _PROGRAM = find_bwrap(os.environ)
@@ -279,20 +279,41 @@ async def test_there_is_no_network_unless_it_is_allowed(box: Box) -> None:
 
 
 @pytest.mark.parametrize("network", [False, True])
-async def test_a_daemon_outside_cannot_be_asked_to_do_it(box: Box, network: bool) -> None:
+@pytest.mark.parametrize("place", ["beside", "work/inner"])
+async def test_a_daemon_outside_cannot_be_asked_to_do_it(box: Box, place: str, network: bool) -> None:
     """A read-only mount lets a socket be connected to: that of docker, say, which starts anything as root."""
-    address = str(box.root / "beside" / "daemon.sock")
-    if len(address) > 100:
-        pytest.skip("the temporary folder's path is too long for a socket")
-    ask = f'{sys.executable} -c \'import socket; socket.socket(socket.AF_UNIX).connect("{address}"); print("reached")\''
-    wider = attrs.evolve(box, sandbox=attrs.evolve(box.sandbox, network=network))
+    folder = box.root / place
+    folder.mkdir(exist_ok=True)
     with socket.socket(socket.AF_UNIX) as daemon:
-        daemon.bind(address)
+        daemon.bind(str(folder / "daemon.sock"))
         daemon.listen()
-        assert "reached" not in (await wider.says(ask))[1]
+        ground = ground_of([box.work], sockets=bound_sockets())
+        mine = attrs.evolve(box, sandbox=attrs.evolve(box.sandbox, ground=ground, network=network))
+        assert "reached" not in (await mine.says(_asking(folder)))[1]
+        await mine.says(f"mv {folder} {folder}-moved")
+        assert "reached" not in (await mine.says(_asking(folder)))[1]
+        assert not Path(f"{folder}-moved").exists()
         outside = Heard()
-        await RealProcesses(GRACE).run(shell(ask), outside)
+        await RealProcesses(GRACE).run(shell(_asking(folder)), outside)
         assert outside.data == b"reached\n"
+
+
+def _asking(folder: Path) -> str:
+    connect = f'socket.socket(socket.AF_UNIX).connect("{folder}/daemon.sock")'
+    return f"{sys.executable} -c 'import socket; {connect}; print(\"reached\")'"
+
+
+async def test_commands_can_talk_to_each_other_in_the_workspace(box: Box) -> None:
+    """A socket that a job has made is no daemon's from outside."""
+    made = "import socket; made = socket.socket(socket.AF_UNIX)"
+    serve = f"{made}; made.bind('own.sock'); made.listen(); print('up', flush=True); made.accept()"
+    heard = Heard()
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(box.processes().run, shell(f'{sys.executable} -c "{serve}"', box.work), heard)
+            await heard.text(b"up")
+            ask = f"{made}; made.connect('own.sock'); print('reached')"
+            assert await box.says(f'{sys.executable} -c "{ask}"') == (0, "reached\n")
 
 
 async def test_other_processes_are_not_seen_and_not_signalled(box: Box) -> None:
