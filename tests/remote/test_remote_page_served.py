@@ -151,6 +151,20 @@ def test_br_061_a_server_that_was_killed_and_started_again(browser: Any, tmp_pat
         assert page.locator(".call .state").first.text_content() not in ("running", "waits for an answer")
 
 
+def test_another_token_shows_the_page_that_takes_one(browser: Any, tmp_path: Path) -> None:
+    """A browser that is not known any more is asked for the token, and is where it was once it has given it."""
+    turns = [[{"text": "Reply."}]]
+    with served(tmp_path, turns) as server, opened(browser, server.url) as page:
+        ask(page, "first prompt")
+        page.locator(".ended").wait_for()
+        server.end()
+        (tmp_path / "token").unlink()
+        server.start()
+        page.get_by_label("Token").fill(server.url.rpartition("=")[2])
+        page.get_by_role("button", name="Enter").click()
+        page.locator(".prompt .words", has_text="first prompt").wait_for()
+
+
 def test_a_session_can_be_left_and_found_again(browser: Any, tmp_path: Path) -> None:
     """A new session, and back: each has its own conversation, and its own address."""
     turns = [[{"text": "Reply one."}], [{"text": "Reply two."}]]

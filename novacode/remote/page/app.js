@@ -2,11 +2,11 @@
 
 import { Approvals } from "./approvals.js";
 import { Composer } from "./composer.js";
-import { el, icon, refill } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Conversation } from "./fold.js";
 import { LanesPanel } from "./lanes_panel.js";
 import { Link } from "./link.js";
+import { TAKERS, concerns } from "./messages.js";
 import { Rewind } from "./rewind.js";
 import { Sessions } from "./sessions.js";
 import { MODES, Settings } from "./settings.js";
@@ -39,7 +39,7 @@ class App {
     });
     this.sessions = new Sessions(byId("sessions"), (id) => this.watch(id));
     this.rewind = new Rewind(byId("rewind"), (message) => this.link.ask(message));
-    this.settings = new Settings(byId("settings"), (change) => this.link.ask({ type: "settings", ...change }));
+    this.settings = new Settings(byId("settings"), (message) => this.link.ask(message));
     this.lanes = new LanesPanel(byId("lanes"), byId("lanes-button"), () => this.clock());
     this.link = new Link({ take: (message) => this.queue(message), changed: (state) => this.connection(state), hello: () => this.hello() });
     this.wanted = sessionInAddress();
@@ -55,6 +55,7 @@ class App {
       const id = sessionInAddress();
       if (id && id !== this.session) this.watch(id);
     });
+    document.addEventListener("visibilitychange", () => document.hidden && this.scheduled && this.schedule());
     setInterval(() => this.every(), 500);
     this.link.start();
   }
@@ -144,9 +145,12 @@ class App {
   queue(message) {
     if (message.type === "events") for (const event of message.events) this.pending.push({ type: "event", session: message.session, event });
     else this.pending.push(message);
-    if (this.scheduled) return;
+    if (!this.scheduled) this.schedule();
+  }
+
+  schedule() {
     this.scheduled = true;
-    // A page that is not looked at gets no frames, and still has to keep up.
+    // A page that is not looked at gets no frames, and still has to keep up: its title tells of questions.
     if (document.hidden) setTimeout(() => this.frame(), 100);
     else requestAnimationFrame(() => this.frame());
   }
@@ -160,10 +164,7 @@ class App {
       taken += 1;
     }
     this.pending.splice(0, taken);
-    if (this.pending.length) {
-      this.scheduled = true;
-      setTimeout(() => requestAnimationFrame(() => this.frame()));
-    }
+    if (this.pending.length) this.schedule();
     // While a long past comes in, only its end is worth drawing.
     if (!(this.syncing && this.pending.length)) this.draw();
   }
@@ -177,13 +178,13 @@ class App {
       this.feed.draw(conversation);
       this.lanes.touch();
     }
-    this.composer.update({ turn: conversation.run?.turn ?? 0, asking: this.approvals.open.size > 0 });
+    const run = conversation.runs.get(this.state.run?.runId);
+    this.composer.update({ turn: run?.turn ?? 0, began: run?.began, asking: this.approvals.open.size > 0 });
     this.shell.empty(!conversation.items.length && !this.syncing, this.simulate);
   }
 
   take(message) {
-    if (message.session && this.session && message.session !== this.session && !ANY_SESSION.has(message.type)) return;
-    TAKERS[message.type]?.call(this, message);
+    if (concerns(message, this.session)) TAKERS[message.type]?.call(this, message);
   }
 
   event(event) {
@@ -202,7 +203,8 @@ class App {
 
   connection(state) {
     this.connected = state === "open";
-    this.approvals.connect(this.connected && !this.syncing);
+    // After a break nothing can be answered before the list of what is still open has come.
+    if (!this.connected) this.approvals.connect(false);
     this.composer.update({ connected: this.connected });
     this.shell.connection(state, this.link);
     if (state === "waiting" || state === "ended") this.pending = this.pending.filter((message) => message.type !== "approvals");
@@ -225,8 +227,7 @@ class App {
     const { state } = this;
     const { run } = state;
     const stopping = run?.stopping && typeof run.stopping === "object" && !Array.isArray(run.stopping) ? run.stopping : run?.stopping ? { waitingFor: [].concat(run.stopping) } : null;
-    const began = this.conversation.runs.get(run?.runId)?.began ?? this.clock();
-    this.composer.update({ run, stopping: run ? (stopping ?? (this.composer.stopping?.runId === run.runId ? this.composer.stopping : null)) : null, locked: state.locked || "", began });
+    this.composer.update({ run, stopping: run ? (stopping ?? (this.composer.stopping?.runId === run.runId ? this.composer.stopping : null)) : null, locked: state.locked || "" });
     const [mode] = MODES[state.mode] ?? [oneLine(state.mode, 20)];
     const limited = Object.values(state.limits ?? {}).some((limit) => limit !== null);
     this.shell.session({
@@ -241,79 +242,6 @@ class App {
     this.shell.banner("notices", (state.notices ?? []).map((text) => visible(String(text))).join(" "));
   }
 }
-
-const ANY_SESSION = new Set(["hello", "sessions", "session_created", "receipt", "error"]);
-
-const TAKERS = {
-  hello(message) {
-    const again = this.server && this.server !== message.server;
-    this.server = message.server;
-    this.modes = message.modes ?? this.modes;
-    this.simulate = message.simulate;
-    this.shell.banner("simulate", message.simulate ? "Simulation: a model of a folder in memory. Nothing real is run or written." : "");
-    this.shell.banner("closing", "");
-    this.shell.client(message.client);
-    if (again) this.shell.toast("NovaCode was started again. What was under way then is over.");
-    if (message.session) this.adopt(message.session);
-    this.list();
-  },
-  sync(message) {
-    if (!this.session) this.adopt(message.session);
-    if (message.reset && this.conversation.lastSeq) this.forget();
-    this.syncing = true;
-    this.approvals.connect(false);
-    this.shell.banner("syncing", "Catching up …");
-  },
-  synced() {
-    this.syncing = false;
-    this.shell.banner("syncing", "");
-    this.shell.banner("lagging", "");
-    this.approvals.connect(this.connected);
-  },
-  event(message) {
-    this.event(message.event);
-  },
-  state(message) {
-    const { run: before } = this.state;
-    this.state = message;
-    if (message.run?.runId !== before?.runId) {
-      this.composer.update({ stopping: null });
-      this.list();
-    }
-    this.showState();
-  },
-  approvals(message) {
-    const fresh = this.approvals.show(message.items);
-    if (fresh.length) this.shell.urge(`A question: allow ${fresh.map((item) => `${item.call.name} ${oneLine(item.summary || "", 80)}`).join("; ")}?`);
-    if (this.state.cwd !== undefined) this.showState();
-  },
-  stopping(message) {
-    if (message.runId === this.state.run?.runId) this.composer.update({ stopping: message });
-  },
-  sessions(message) {
-    this.sessions.show(message.items);
-  },
-  session_created(message) {
-    this.adopt(message.session);
-    this.list();
-  },
-  lagging(message) {
-    this.shell.banner("lagging", `This page was too slow: ${message.missed} events were left out for it, and are being fetched again.`);
-  },
-  error(message) {
-    if (message.code === "no_session" && this.wanted) {
-      this.wanted = "";
-      this.reset("");
-      history.replaceState(null, "", location.pathname);
-      this.link.send(this.hello());
-    }
-    this.shell.toast(message.text, true);
-  },
-  closing(message) {
-    const what = message.finish ? "NovaCode ends when the runs under way are over. No new one starts." : "NovaCode is ending; runs are being stopped.";
-    this.shell.banner("closing", `${what} (${visible(String(message.reason))})`);
-  },
-};
 
 function sessionInAddress() {
   const id = decodeURIComponent(location.hash.slice(1));

@@ -74,7 +74,7 @@ export class Approvals {
     view.node.remove();
     this.node.hidden = !this.open.size;
     const how = this.closed.get(id);
-    const what = `${view.item.call.name} ${oneLine(view.item.summary || "", 60)}`.trim();
+    const what = briefly(view.item, 80);
     if (!told && !view.answered && !view.sending) {
       if (how && how.decision !== "abandoned") this.tell(`Answered: ${how.decision}, by ${oneLine(how.by, 60)} (${what}).`);
       else this.tell(`A question is no longer valid: ${what}. Nothing was allowed by it.`);
@@ -124,8 +124,8 @@ class QuestionView {
   }
 
   enable(connected) {
+    if (!connected) this.sending = false; // what became of it shows when the connection is back
     this.connected = connected;
-    if (connected) this.sending = false;
     this.#refresh();
   }
 
@@ -179,6 +179,12 @@ class QuestionView {
       this.problem.hidden = false;
     } else if (this.problem.textContent.startsWith("Not connected.")) this.problem.hidden = true;
   }
+}
+
+/** Return a question in one line: the tool and what it is to do. */
+export function briefly(item, width) {
+  const { summary = "", call } = item;
+  return oneLine(summary.startsWith(call.name) ? summary : `${call.name} ${summary}`, width);
 }
 
 /** Return what a person has to see to decide: all arguments, what a shell line comes to, what a file becomes. */

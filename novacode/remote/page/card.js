@@ -49,14 +49,14 @@ export class CallCard {
 
   update() {
     const { item } = this;
-    const [state, words] = stateOf(item);
+    const [state] = stateOf(item);
     this.node.dataset.state = state;
     this.node.dataset.call = item.id;
     this.glyph.textContent = GLYPHS[state];
     this.name.textContent = oneLine(item.name, 60);
-    this.summary.textContent = summaryOf(item);
+    if (this.args === undefined || this.args !== item.args || !item.args) this.summary.textContent = summaryOf(item);
+    this.args = item.args;
     this.tick();
-    if (this.words !== words) this.words = words;
     this.stop.hidden = item.phase !== "running" || Boolean(item.result);
     if (this.open) this.#drawBody();
     else this.#drawPreview();

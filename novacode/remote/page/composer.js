@@ -1,7 +1,7 @@
 // Where prompts are written and runs are stopped, and what a run is doing just now.
 
 import { el, icon, refill } from "./dom.js";
-import { duration, oneLine, visible } from "./text.js";
+import { counted, duration, oneLine, visible } from "./text.js";
 
 const SURE_WITHIN = 3000; // milliseconds between the two presses of Esc that stop a run
 
@@ -9,7 +9,7 @@ export class Composer {
   /** `node` is the footer; `send(text)` returns whether it was taken, `stop(hurry)` stops the run, `tell` tells something. */
   constructor(node, { send, stop, tell, clock }) {
     Object.assign(this, { node, sendText: send, stopRun: stop, tell, clock });
-    this.text = el("textarea", { id: "prompt", rows: 1, "aria-label": "Prompt", placeholder: "What is to be done?", maxlength: 900_000 });
+    this.text = el("textarea", { id: "prompt", rows: 1, "aria-label": "Prompt", placeholder: "What is to be done?", maxlength: 300_000 });
     this.sendButton = el("button", { type: "submit", class: "round primary", "aria-label": "Send", title: "Send (Enter)" }, icon("send"));
     this.stopButton = el("button", { type: "button", class: "stop", hidden: true, on: { click: () => this.stop() } });
     this.status = el("div", { class: "status" });
@@ -38,6 +38,7 @@ export class Composer {
   }
 
   update(change) {
+    if (Object.entries(change).every(([name, value]) => this[name] === value)) return;
     Object.assign(this, change);
     this.#refresh();
   }
@@ -47,13 +48,15 @@ export class Composer {
     if (!this.run) return;
     this.stopRun(Boolean(this.stopping));
     this.stopButton.classList.add("sent");
-    if (!this.stopping) this.update({ stopping: { waitingFor: [], seconds: 0, asked: true } });
+    if (!this.stopping) this.update({ stopping: { waitingFor: [], seconds: 0 } });
   }
 
   tick() {
     if (!this.run) return;
     const { stopping } = this;
-    const words = stopping ? [stopping.hurried ? "Stopping now" : "Stopping", stopping.reason && !stopping.asked ? oneLine(stopping.reason, 60) : ""] : [this.asking ? "Waits for your answer" : "Running", this.turn ? `turn ${this.turn}` : ""];
+    const left = stopping?.waitingFor?.length ?? 0;
+    const waits = left ? `waits for ${counted(left, "process", "processes")}` : stopping?.reason ? oneLine(stopping.reason, 60) : "";
+    const words = stopping ? [stopping.hurried ? "Stopping now" : "Stopping", waits] : [this.asking ? "Waits for your answer" : "Running", this.turn ? `turn ${this.turn}` : ""];
     const since = stopping ? stopping.seconds : this.clock() - this.began;
     const text = [...words, duration(since)].filter(Boolean).join(" · ");
     if (this.status.textContent !== text) this.status.textContent = text;

@@ -17,10 +17,10 @@ const LIMITS = [
 ];
 
 export class Settings {
-  /** `dialog` is the element; `save(change)` sends one and rejects where it was refused. */
-  constructor(dialog, save) {
+  /** `dialog` is the element; `ask(message)` sends one, and rejects where it was refused. */
+  constructor(dialog, ask) {
     this.dialog = dialog;
-    this.save = save;
+    this.ask = ask;
   }
 
   /** Show the settings of the session as `state` has them; `modes` are those there are. */
@@ -37,6 +37,17 @@ export class Settings {
       input.value = state.limits?.[key] ?? "";
       return el("label", { class: "field" }, el("span", { text: name }), input);
     });
+    const attempt = async (message) => {
+      try {
+        await this.ask(message);
+        this.dialog.close();
+      } catch (error) {
+        problem.textContent = visible(error.message);
+        problem.hidden = false;
+      }
+    };
+    const shorten = el("button", { type: "button", class: "quiet", text: "Shorten the conversation", disabled: Boolean(state.run) || !state.session, on: { click: () => attempt({ type: "compact" }) } });
+    shorten.title = "Has the model sum up what was said, so that more fits; what is left out stays on record";
     const form = el(
       "form",
       { method: "dialog" },
@@ -45,19 +56,13 @@ export class Settings {
       el("fieldset", { class: "limits" }, el("legend", { text: "Limits of the next run" }), ...fields),
       el("p", { class: "soft facts", text: visible([state.model && `Model ${state.model}`, state.cwd && `in ${state.cwd}`].filter(Boolean).join(" ")) }),
       problem,
-      el("div", { class: "buttons" }, el("button", { type: "button", class: "plain", text: "Close", on: { click: () => this.dialog.close() } }), el("button", { type: "submit", class: "primary", text: "Save" })),
+      el("div", { class: "buttons" }, shorten, el("button", { type: "button", class: "plain", text: "Close", on: { click: () => this.dialog.close() } }), el("button", { type: "submit", class: "primary", text: "Save" })),
     );
-    form.addEventListener("submit", async (event) => {
+    form.addEventListener("submit", (event) => {
       event.preventDefault();
       const data = new FormData(form);
       const limits = Object.fromEntries(LIMITS.map(([key]) => [key, data.get(key) === "" ? null : Number(data.get(key))]));
-      try {
-        await this.save({ mode: data.get("mode") ?? state.mode, limits });
-        this.dialog.close();
-      } catch (error) {
-        problem.textContent = visible(error.message);
-        problem.hidden = false;
-      }
+      attempt({ type: "settings", mode: data.get("mode") ?? state.mode, limits });
     });
     refill(this.dialog, form);
     this.dialog.showModal();

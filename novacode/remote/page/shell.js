@@ -38,7 +38,10 @@ export class Shell {
     this.title.textContent = title || "NovaCode";
     this.facts.textContent = visible(facts || "", true);
     this.mode.hidden = !mode;
-    if (mode) this.mode.textContent = mode;
+    if (mode) {
+      this.mode.textContent = mode;
+      this.mode.setAttribute("aria-label", `${mode}: permissions and limits`);
+    }
     this.mode.classList.toggle("risky", Boolean(risky));
     const mark = questions ? `(${questions}) ` : running ? "● " : "";
     document.title = `${mark}${title || "NovaCode"}`;
