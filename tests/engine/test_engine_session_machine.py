@@ -1,4 +1,4 @@
-"""A session as a machine: runs, answers, stops, crashes and resumes in any order; the three checks hold after each.
+"""A session as a machine: runs, answers, stops, crashes, compactions and resumes in any order, judged after each.
 
 Hypothesis chooses the steps. The session runs on a virtual clock in a thread of its own; after each step everything
 has come to rest before it is looked at: every task waits for an answer, for time, or for nothing at all.
@@ -34,6 +34,7 @@ from novacode.values.events import (
     CallBroken,
     CallReady,
     CallSettled,
+    Compacted,
     RunEnded,
     Stamped,
 )
@@ -183,6 +184,16 @@ class Session(RuleBasedStateMachine):
         assert self.world.agent.active is not None or self.world.of(RunEnded)
         self.lived = True
         DONE_SO_FAR["runs"] += 1
+
+    @precondition(lambda self: self.idle and self.lived)
+    @rule(pause=st.sampled_from([0, 2]), usable=st.booleans())
+    def shorten(self, pause: float, usable: bool) -> None:
+        """What was said becomes a summary, or stays as it is; it can be stopped, and die, like any run."""
+        summary = [say("What was done."), Pause(pause), DONE[-1]]
+        self.world.model.replies = [summary] if usable else [[Pause(pause), DONE[-1]]] * 3
+        before = len(self.world.of(Compacted))
+        self.loop.do(lambda: self.loop.nursery.start_soon(self.world.agent.compact))
+        DONE_SO_FAR["shortened"] += len(self.world.of(Compacted)) - before
 
     def _reply(self, calls: list[Any], pause: float) -> list[Any]:
         said: list[Any] = [say("working")]
@@ -343,3 +354,4 @@ def test_a_thousand_approvals_cancellations_and_resumes() -> None:
     taken = _play(examples=250, steps=60)
     assert taken["approvals"] + taken["cancellations"] + taken["resumes"] >= 1_000
     assert min(taken["approvals"], taken["cancellations"], taken["resumes"]) >= 200
+    assert taken["shortened"] >= 20
