@@ -13,7 +13,7 @@ from browsers import opened
 from doubles.os_processes import alive, unique
 from served import Served, served
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 
 
 def ask(page: Any, text: str) -> None:
@@ -55,6 +55,7 @@ def test_a_prompt_streams_and_a_question_is_answered(browser: Any, tmp_path: Pat
         assert page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]") == [0, 0, ""]
 
 
+@pytest.mark.slow
 def test_a_denied_call_is_visibly_not_run(browser: Any, tmp_path: Path) -> None:
     """The card says that it was not run, and why; there is no file."""
     turns = [calls("touch made.txt"), [{"text": "Then not."}]]
@@ -68,6 +69,7 @@ def test_a_denied_call_is_visibly_not_run(browser: Any, tmp_path: Path) -> None:
         assert not (server.folder / "made.txt").exists()
 
 
+@pytest.mark.slow
 def test_stopping_leaves_nothing_and_a_new_run_starts_at_once(browser: Any, tmp_path: Path) -> None:
     """A tool with a grandchild in a session of its own is stopped from the page: nothing of it is alive at the end."""
     token = unique()
@@ -86,6 +88,7 @@ def test_stopping_leaves_nothing_and_a_new_run_starts_at_once(browser: Any, tmp_
         page.locator(".ended.good").wait_for()
 
 
+@pytest.mark.slow
 def test_a_reload_in_the_middle_of_a_question_changes_nothing(browser: Any, tmp_path: Path) -> None:
     """After a reload, and in another browser, the question is there, whole, and its answer counts."""
     turns = [calls("touch made.txt", "First this."), [{"text": "Made."}]]
@@ -104,6 +107,7 @@ def test_a_reload_in_the_middle_of_a_question_changes_nothing(browser: Any, tmp_
         assert page.locator(".call").count() == 1
 
 
+@pytest.mark.slow
 def test_br_060_two_browsers_answer_at_once(browser: Any, tmp_path: Path) -> None:
     """One allows and one denies in the same moment: one answer counts, both see the same end, nothing runs twice."""
     turns = [calls("echo x >> once.txt"), [{"text": "End."}]]
@@ -131,6 +135,7 @@ def test_br_060_two_browsers_answer_at_once(browser: Any, tmp_path: Path) -> Non
         loser.locator(".toast").wait_for()
 
 
+@pytest.mark.slow
 def test_br_061_a_server_that_was_killed_and_started_again(browser: Any, tmp_path: Path) -> None:
     """The page finds it again by itself; the old question is no longer valid, and a new run works."""
     turns = [calls("touch made.txt"), [{"text": "After that."}], [{"text": "More."}]]
@@ -151,6 +156,7 @@ def test_br_061_a_server_that_was_killed_and_started_again(browser: Any, tmp_pat
         assert page.locator(".call .state").first.text_content() not in ("running", "waits for an answer")
 
 
+@pytest.mark.slow
 def test_another_token_shows_the_page_that_takes_one(browser: Any, tmp_path: Path) -> None:
     """A browser that is not known any more is asked for the token, and is where it was once it has given it."""
     turns = [[{"text": "Reply."}]]
@@ -165,6 +171,7 @@ def test_another_token_shows_the_page_that_takes_one(browser: Any, tmp_path: Pat
         page.locator(".prompt .words", has_text="first prompt").wait_for()
 
 
+@pytest.mark.slow
 def test_a_session_can_be_left_and_found_again(browser: Any, tmp_path: Path) -> None:
     """A new session, and back: each has its own conversation, and its own address."""
     turns = [[{"text": "Reply one."}], [{"text": "Reply two."}]]
@@ -186,6 +193,7 @@ def test_a_session_can_be_left_and_found_again(browser: Any, tmp_path: Path) -> 
         page.locator(".prompt .words", has_text="second prompt").wait_for()
 
 
+@pytest.mark.slow
 def test_files_are_put_back_from_the_page(browser: Any, tmp_path: Path) -> None:
     """The preview names the file that a run has made; afterwards it is gone."""
     turns: list[Any] = [[{"call": "write", "arguments": {"path": "a.txt", "content": "one\n"}}], [{"text": "Written."}]]
@@ -201,6 +209,7 @@ def test_files_are_put_back_from_the_page(browser: Any, tmp_path: Path) -> None:
         assert not (server.folder / "a.txt").exists()
 
 
+@pytest.mark.slow
 def test_hostile_texts_from_a_real_run(browser: Any, tmp_path: Path) -> None:
     """Markup as model text, tool output, file name, argument and session title: shown, and nothing of it acts."""
     evil = "<img src=x onerror=window.hit=1><script>window.hit=1</script>"
@@ -222,6 +231,7 @@ def test_hostile_texts_from_a_real_run(browser: Any, tmp_path: Path) -> None:
         assert os.path.exists(server.folder / name)
 
 
+@pytest.mark.slow
 def test_the_page_to_play_with(browser: Any, tmp_path: Path) -> None:
     """`--model demo --simulate`: stop while the question is open; the file is not written, and the next run works."""
     (tmp_path / "work").mkdir()
@@ -235,8 +245,11 @@ def test_the_page_to_play_with(browser: Any, tmp_path: Path) -> None:
             page.locator(".question", has_text="notes.txt").wait_for()
             page.get_by_role("button", name="Stop", exact=True).click()
             page.locator(".ended", has_text="Stopped").wait_for()
-            assert page.locator(".question").count() == 0
+            page.locator(".question.old", has_text="No longer valid").wait_for()
             ask(page, "and now?")
+            page.locator(".question.old").get_by_role("button", name="Allow once").click()
+            page.locator(".toast").wait_for()
+            page.locator(".question").wait_for(state="detached")
             page.locator(".ended.good").wait_for()
             read = page.locator(".call", has_text="read")
             read.locator(".opener").click()

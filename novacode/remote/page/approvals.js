@@ -16,6 +16,8 @@ export class Approvals {
     Object.assign(this, { node, answer, tell, mayFocus, moved });
     this.open = new Map(); // id to its view
     this.closed = new Map(); // id to how it was closed, as events tell
+    this.old = new Set(); // views of questions that are closed, kept so that somebody can see what answering them does
+    this.keep = false; // whether those are kept: where nothing real can come of it
     this.connected = false;
   }
 
@@ -30,7 +32,7 @@ export class Approvals {
       this.open.set(item.id, view);
       this.node.append(view.node);
     }
-    this.node.hidden = !this.open.size;
+    this.#hide();
     const count = this.open.size;
     for (const [place, view] of [...this.open.values()].entries()) view.count(place + 1, count);
     this.moved();
@@ -39,9 +41,10 @@ export class Approvals {
   }
 
   clear() {
-    for (const view of this.open.values()) view.node.remove();
+    for (const view of [...this.open.values(), ...this.old]) view.node.remove();
     this.open.clear();
-    this.node.hidden = true;
+    this.old.clear();
+    this.#hide();
   }
 
   /** Remember how a question was closed; `show` says so when it goes. */
@@ -52,7 +55,7 @@ export class Approvals {
   /** Answers can be sent, or cannot. */
   connect(connected) {
     this.connected = connected;
-    for (const view of this.open.values()) view.enable(connected);
+    for (const view of [...this.open.values(), ...this.old]) view.enable(connected);
   }
 
   async #answer(view, response, more) {
@@ -61,7 +64,7 @@ export class Approvals {
       const said = await this.answer(view.item, response, more);
       if (said.type === "ignored") this.tell(said.text || "This answer came too late; nothing was changed by it.");
       view.answered = said.type === "receipt";
-      if (said.type === "ignored") this.#gone(view.item.id, view, true);
+      if (said.type === "ignored") this.old.has(view) ? this.#dismiss(view) : this.#gone(view.item.id, view, true);
     } catch (error) {
       view.failed(error.message);
     }
@@ -71,9 +74,14 @@ export class Approvals {
     if (!this.open.has(id)) return;
     const hadFocus = view.node.contains(document.activeElement);
     this.open.delete(id);
-    view.node.remove();
-    this.node.hidden = !this.open.size;
     const how = this.closed.get(id);
+    if (this.keep && !told && !view.answered && how?.decision === "abandoned") {
+      this.old.add(view);
+      view.end(() => this.#dismiss(view));
+      return;
+    }
+    view.node.remove();
+    this.#hide();
     const what = briefly(view.item, 80);
     if (!told && !view.answered && !view.sending) {
       if (how && how.decision !== "abandoned") this.tell(`Answered: ${how.decision}, by ${oneLine(how.by, 60)} (${what}).`);
@@ -81,6 +89,17 @@ export class Approvals {
     }
     if (hadFocus) (this.open.values().next().value?.node ?? document.getElementById("prompt")).focus();
     this.moved();
+  }
+
+  #dismiss(view) {
+    this.old.delete(view);
+    view.node.remove();
+    this.#hide();
+    this.moved();
+  }
+
+  #hide() {
+    this.node.hidden = !this.open.size && !this.old.size;
   }
 }
 
@@ -127,6 +146,15 @@ class QuestionView {
     if (!connected) this.sending = false; // what became of it shows when the connection is back
     this.connected = connected;
     this.#refresh();
+  }
+
+  /** Mark the question as one that is not open any more. */
+  end(dismiss) {
+    this.node.classList.add("old");
+    this.count(0, 0);
+    this.problem.textContent = "No longer valid: its run is over. In a simulation it can be answered all the same, to see that nothing comes of it.";
+    this.problem.hidden = false;
+    this.node.querySelector("header").append(el("button", { type: "button", class: "quiet", text: "Dismiss", on: { click: dismiss } }));
   }
 
   sent(response) {

@@ -16,7 +16,7 @@ export const TAKERS = {
     const again = this.server && this.server !== message.server;
     this.server = message.server;
     this.modes = message.modes ?? this.modes;
-    this.simulate = message.simulate;
+    this.simulate = this.approvals.keep = Boolean(message.simulate);
     this.shell.banner("simulate", message.simulate ? "Simulation: a model of a folder in memory. Nothing real is run or written." : "");
     this.shell.banner("closing", "");
     this.shell.client(message.client);
