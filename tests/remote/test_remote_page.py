@@ -149,9 +149,12 @@ def test_a_second_click_sends_nothing(watched: Watched) -> None:
     """While an answer is on its way no other can be given; a click in the first moment a question is there is none."""
     page, told = watched.page, watched.told
     watched.say(told.began(), told.state())
+    # As soon as it is there: before anybody can have read it.
+    page.evaluate(
+        """() => new MutationObserver(() => document.querySelectorAll('.answers button').forEach((one) => one.click()))
+            .observe(document.getElementById('questions'), { childList: true })"""
+    )
     watched.asks(told.question(1, "call_1", "shell", {"command": "ls"}))
-    page.locator(".question").wait_for()
-    page.evaluate("for (const button of document.querySelectorAll('.answers button')) button.click()")
     watched.answers().first.wait_for()
     page.evaluate("for (let n = 0; n < 3; n += 1) document.querySelector('[data-response=allow]').click()")
     page.evaluate("document.querySelector('[data-response=deny]').click()")
@@ -179,9 +182,13 @@ def test_br_061_old_questions_go_when_the_server_was_started_again(watched: Watc
     watched.say(told.began(), told.state())
     watched.asks(told.question(1, "call_1", "shell", {"command": "ls"}))
     watched.answers().first.wait_for()
-    told.server = "server-2"
+    watched.replies["hello"] = lambda said: []  # for as long as nobody answers
     watched.server.hang_up()
     page.locator(".question .problem", has_text="Not connected").wait_for()
+    assert watched.answers().count() == 0
+    told.server = "server-2"
+    del watched.replies["hello"]
+    watched.server.hang_up()
     page.locator(".toast", has_text="no longer valid").wait_for()
     page.locator(".toast", has_text="started again").wait_for()
     assert page.locator(".question").count() == 0

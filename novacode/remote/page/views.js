@@ -116,7 +116,8 @@ function endWords(ended) {
   if (ended.jobs?.length) made.push(`Background jobs stopped with it: ${ended.jobs.map((job) => oneLine(job, 60)).join(", ")}.`);
   if (processes || tasks) {
     const killed = escalated ? `, ${escalated} of them by force` : "";
-    made.push(`${counted(processes, "process", "processes")} and ${counted(tasks, "task")} stopped${killed}. ${survivors.length ? "" : "Nothing is left running."}`);
+    const what = [processes && counted(processes, "process", "processes"), tasks && counted(tasks, "task")].filter(Boolean).join(" and ");
+    made.push(`${what} stopped${killed}. ${survivors.length ? "" : "Nothing is left running."}`);
   }
   if (survivors.length) made.push(`Still alive: ${survivors.map((pid) => `process ${pid}`).join(", ")}. End them yourself.`);
   if (ended.status === "cancelled") made.push("Stopping is not undoing: what a call did stays done. “Rewind files” puts files back.");
