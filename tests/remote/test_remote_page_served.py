@@ -191,6 +191,11 @@ def test_a_session_can_be_left_and_found_again(browser: Any, tmp_path: Path) -> 
         assert page.url == first
         page.go_back()
         page.locator(".prompt .words", has_text="second prompt").wait_for()
+        page.goto(f"{server.url.partition('#')[0]}#s-that-is-not-there")
+        page.locator(".toast", has_text="there is no session").wait_for()
+        page.locator(".prompt .words").wait_for()
+        page.reload()
+        page.locator(".prompt .words").wait_for()
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ export class Link {
       if (socket !== this.socket) return;
       this.heard = performance.now();
       this.#set("greeting");
-      socket.send(JSON.stringify(this.hello()));
+      this.greet();
     });
     socket.addEventListener("message", (event) => {
       if (socket === this.socket) this.#received(event.data);
@@ -51,6 +51,11 @@ export class Link {
     socket.addEventListener("close", () => {
       if (socket === this.socket) this.#lost();
     });
+  }
+
+  /** Send the greeting: at first, and again where the server knows nothing of what the last one wished to watch. */
+  greet() {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(this.hello()));
   }
 
   /** Send a message, without waiting for what comes of it. Returns whether it could be sent. */

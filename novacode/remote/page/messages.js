@@ -68,11 +68,11 @@ export const TAKERS = {
     this.shell.banner("lagging", `This page was too slow: ${message.missed} events were left out for it, and are being fetched again.`);
   },
   error(message) {
-    if (message.code === "no_session" && this.wanted) {
-      this.wanted = "";
+    if (message.code === "no_session" && (this.wanted || this.session)) {
+      this.wanted = ""; // it is not there, or not any more: the latest will do
       this.reset("");
       history.replaceState(null, "", location.pathname);
-      this.link.send(this.hello());
+      this.link.greet();
     }
     this.shell.toast(message.text, true);
   },
