@@ -18,7 +18,7 @@ LONG_MODULES: dict[str, str] = {
 """Modules over 300 lines, each with the reason why it is one subject."""
 
 SHIELDED_INSIDE = {
-    ("novacode/app/wiring.py", "open_app"): "`_say_goodbye` shields and bounds its two awaits",
+    ("novacode/app/wiring.py", "_opened"): "`_say_goodbye` shields and bounds its two awaits",
     ("novacode/engine/run.py", "_to_the_end"): "`_close` shields its one await and bounds it",
     ("novacode/workspace/processes.py", "run"): "the two helpers it awaits shield and bound themselves",
 }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import attrs
+
+from novacode.app.settings import project_folder
 from novacode.app.trust import TrustedFolders
 from novacode.errors import SettingsError
 
@@ -37,12 +41,14 @@ async def sandbox_of(setup: Setup) -> AsyncIterator[Sandbox | None]:
         yield None
         return
     roots = _resolved(setup.cwd, *setup.extra)
-    _keep_project_settings(roots, TrustedFolders(setup.home))
+    blocked = tuple(_without_settings(roots, TrustedFolders(setup.home)))
     # Not in `TMPDIR`: that could be in the workspace, where a command could put links.
     private = Path(tempfile.mkdtemp(prefix="novacode-sandbox-", dir="/tmp"))
     try:
-        yield await try_sandbox(setup.environ, roots, setup.home, private, network=setup.settings.sandbox_network)
+        made = await try_sandbox(setup.environ, roots, setup.home, private, network=setup.settings.sandbox_network)
+        yield attrs.evolve(made, ground=made.ground.blocking(blocked))
     finally:
+        _free_again(blocked)
         shutil.rmtree(private, ignore_errors=True)
 
 
@@ -71,9 +77,19 @@ def _resolved(*paths: Path) -> list[Path]:
     return [path.resolve() for path in paths]
 
 
-def _keep_project_settings(roots: Sequence[Path], trusted: TrustedFolders) -> None:
-    """Have a `.novacode` in each folder that is trusted, since one that a command made would count at once."""
+def _without_settings(roots: Sequence[Path], trusted: TrustedFolders) -> Iterator[Path]:
+    """Yield the `.novacode` that is not there in each of `roots` where one that a command made would count at once.
+
+    It would where the folder is trusted, and where it took the place of settings further up.
+    """
     for root in roots:
-        if trusted.trusts(root):
-            with suppress(OSError):
-                (root / ".novacode").mkdir(exist_ok=True)
+        settings = root / ".novacode"
+        if not os.path.lexists(settings) and (trusted.trusts(root) or project_folder(root) != root):
+            yield settings
+
+
+def _free_again(folders: Iterable[Path]) -> None:
+    """Remove what bubblewrap has made to mount something on, where it is empty."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()

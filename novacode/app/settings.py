@@ -137,13 +137,21 @@ class _Value:
 
 
 def project_folder(cwd: Path) -> Path:
-    """Return the nearest folder from `cwd` up to the root of its repository that has a `.novacode`; else `cwd`."""
+    """Return the nearest folder from `cwd` up to its repository's root with something in `.novacode`; else `cwd`."""
     for folder in (cwd, *cwd.parents):
-        if (folder / ".novacode").is_dir():
+        if _holds_something(folder / ".novacode"):
             return folder
         if (folder / ".git").exists():
             break
     return cwd
+
+
+def _holds_something(folder: Path) -> bool:
+    """Whether `folder` is one that is not empty: an empty one, as a sandbox makes it for a time, hides no other."""
+    try:
+        return any(folder.iterdir())
+    except OSError:
+        return folder.is_dir()  # one that cannot be looked into may hold anything
 
 
 def load_settings(places: Places, environ: Mapping[str, str], flags: Mapping[str, JSON] | None = None) -> Settings:
@@ -161,8 +169,7 @@ def load_settings(places: Places, environ: Mapping[str, str], flags: Mapping[str
             values = _without_trust(path, values, warnings, trusted.path)
         found += values
     found += _from_environment(environ, warnings)
-    given = {key: _Value(value, _COMMAND_LINE) for key, value in (flags or {}).items() if value is not None}
-    found += given.items()
+    found += [(key, _Value(value, _COMMAND_LINE)) for key, value in (flags or {}).items() if value is not None]
     return _put_together(found, warnings, places.cwd)
 
 

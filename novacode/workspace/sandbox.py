@@ -60,6 +60,8 @@ class Sandbox:
         words += _binds("--bind", (*self.ground.writable, *self.ground.held))
         words += _binds("--ro-bind", self.ground.guarded)
         words += _binds("--ro-bind", filter(os.path.lexists, self.ground.covered), source=os.devnull)
+        for path in map(str, self.ground.blocked):
+            words += ["--tmpfs", path, "--remount-ro", path]
         words += _binds("--bind-try", () if self.spill is None else (self.spill,))
         words += ["--setenv", "TMPDIR", str(_TMP)]
         for name in _UNSET:

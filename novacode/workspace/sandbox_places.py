@@ -22,13 +22,19 @@ class Ground:
 
     `guarded` are places in `writable` that stay read-only, `covered` are sockets in it that somebody outside has bound.
     `held` are the folders between, which are mounted on themselves: a folder that is mounted cannot be renamed away
-    with what is in it.
+    with what is in it. `blocked` are places in `writable` where nothing is and nothing can be made:
+    bubblewrap makes an empty folder there.
     """
 
     writable: tuple[Path, ...]
     held: tuple[Path, ...] = ()
     guarded: tuple[Path, ...] = ()
     covered: tuple[Path, ...] = ()
+    blocked: tuple[Path, ...] = ()
+
+    def blocking(self, places: Iterable[Path]) -> Ground:
+        """Return the same with `places` blocked."""
+        return attrs.evolve(self, blocked=tuple(places))
 
 
 def ground_of(roots: Iterable[Path], own: Iterable[Path] = (), sockets: Iterable[Path] = ()) -> Ground:

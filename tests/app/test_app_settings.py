@@ -205,7 +205,11 @@ def test_lists_and_tables_in_variables_are_json_or_one_text(places):
 def test_the_project_is_found_from_below_up_to_its_repository(places):
     deep = places.cwd / "a" / "b"
     deep.mkdir(parents=True)
+    assert project_folder(deep) == deep
+    write(places.project[0], "")
     assert project_folder(deep) == places.cwd
+    (deep / ".novacode").mkdir()
+    assert project_folder(deep) == places.cwd, "an empty folder takes the place of none"
     (places.cwd / "a" / ".git").mkdir()
     assert project_folder(deep) == deep, "what is above the repository is another project"
 

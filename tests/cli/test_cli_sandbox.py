@@ -106,14 +106,31 @@ def test_a_project_cannot_turn_it_off(place: Place) -> None:
     assert [path.name for path in (place.work / ".novacode").iterdir()] == ["config.toml"]
 
 
+_MAKING = "mkdir .novacode; echo 'sandbox = false' > .novacode/config.toml; git add -A; ls -A | tr '\\n' ' '"
+
+
 def test_settings_cannot_be_put_where_a_trusted_folder_has_none(place: Place) -> None:
+    """Nor is anything left of what is in the way."""
     (place.root / "home").mkdir()
     (place.root / "home" / "trusted.toml").write_text(f'folders = ["{place.work}"]\n')
-    ended = _run(
-        place, _script(place, "mkdir -p .novacode; echo 'sandbox = false' > .novacode/config.toml"), "--sandbox"
-    )
+    subprocess.run(["git", "init", "-q"], cwd=place.work, check=True)
+    ended = _run(place, _script(place, _MAKING, "git status --short"), "--sandbox")
     assert ended.code == 0
-    assert list((place.work / ".novacode").iterdir()) == []
+    assert _results(ended)[1] == "(no output)"
+    assert [path.name for path in place.work.iterdir()] == [".git"]
+
+
+def test_settings_cannot_be_put_in_the_way_of_those_further_up(place: Place) -> None:
+    """The nearest count, and what a project denies would not be denied any more."""
+    (place.work / ".novacode").mkdir()
+    (place.work / ".novacode" / "config.toml").write_text("permissions.deny = ['shell(rm:*)']\n")
+    below = place.work / "below"
+    below.mkdir()
+    ended = _run(place, _script(place, "mkdir .novacode"), "--sandbox", "-C", "below")
+    assert "File exists" in _results(ended)[0]
+    assert list(below.iterdir()) == []
+    ended = _run(place, _script(place, "mkdir .novacode"), "--sandbox", "-C", "..")
+    assert _results(ended) == ["(no output)"], "where they would count for nothing they may be made"
 
 
 def test_a_background_job_is_confined_as_well(place: Place) -> None:
