@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 import click
 
 from novacode.cli.lab_progress import Meter
-from novacode.errors import InputError
+from novacode.errors import InputError, UsageError
 from novacode.lab.executors import cluster, process_pool
 from novacode.lab.phases import PHASES
 from novacode.lab.point import How
+from novacode.lab.real import REAL_PHASES
 from novacode.lab.scenario import find_scenario, packaged
 from novacode.lab.schedule import Kind
 from novacode.lab.sweep import ANY, NONE, Experiment, SweepPoint, Swept, points_of, sweep
@@ -66,13 +67,16 @@ def _list_of(read: Callable[[str], T]) -> Callable[[click.Context, click.Paramet
 @click.option(
     "--schedule", type=click.Choice([kind.value for kind in Kind]), default=Kind.UNIFORM.value, show_default=True
 )
+@click.option("--real", is_flag=True, help="In real time: calls are real processes, and take as long as they say.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes to use. Default: one for each core.")
 @click.option("--cluster", "address", metavar="ADDRESS", help="A dask scheduler, instead of processes here.")
 @click.option("--out", type=_FILE, metavar="FILE", help="Write rows here as JSON lines, and go on from there.")
 @click.option("--csv", "csv_file", type=_FILE, metavar="FILE", help="And as CSV.")
 @click.option("--parquet", "parquet_file", type=_FILE, metavar="FILE", help="And as Parquet, with pyarrow.")
 def command(scenarios: Sequence[str], **options: Any) -> int:
-    """Run each SCENARIO under every combination of the parameters, with every seed, in simulated time.
+    """Run each SCENARIO under every combination of the parameters, with every seed.
+
+    Time is simulated, but for --real.
 
     A seed orders the tasks, draws how long each call takes, and draws at which step of the wanted phase the run is
     stopped. Rows come in the order of the parameters, wherever they were made. The exit code is 1 where an invariant
@@ -104,6 +108,10 @@ def _experiment(scenarios: Sequence[str], options: dict[str, Any]) -> Experiment
     names = [name for given in scenarios for name in (packaged() if given == "all" else (given,))]
     if mixed := next((name for name in names if "?" in name), None):
         raise InputError(f"{mixed!r} has parameters already; give them as options, so that they can be varied")
+    if options["real"] and (strange := [phase for phase in options["phases"] if phase not in REAL_PHASES]):
+        raise UsageError(f"--real cannot stop at {strange[0]!r}: what can be seen is {', '.join(REAL_PHASES)}")
+    if options["real"] and options["how"] != How.RUN.value:
+        raise UsageError(f"--real stops a run as Ctrl-C does; leave --how {options['how']} out")
     return Experiment(
         tuple(dict.fromkeys(names)),
         options["seeds"],
@@ -114,6 +122,7 @@ def _experiment(scenarios: Sequence[str], options: dict[str, Any]) -> Experiment
         options["phases"] or (ANY,),
         How(options["how"]),
         Kind(options["schedule"]),
+        options["real"],
     )
 
 

@@ -37,7 +37,8 @@ class WorkersLost(NovaError):
 class SweepPoint:
     """One run. `phase` is what it shall be at when it is stopped: one of the lab's phases, `any`, or `none`.
 
-    Which of the steps of that phase it is, is drawn with `seed`, and so are the durations of the variant.
+    Which of the steps of that phase it is, is drawn with `seed`, and so are the durations of the variant. `real` is
+    whether it runs in real time, with real processes.
     """
 
     scenario: str
@@ -46,6 +47,7 @@ class SweepPoint:
     phase: str = ANY
     how: How = How.RUN
     schedule: Kind = Kind.UNIFORM
+    real: bool = False
 
     @property
     def name(self) -> str:
@@ -70,6 +72,7 @@ class Swept:
             "cleanup": variant.cleanup,
             "grace": variant.grace,
             "wanted_phase": self.point.phase,
+            "real": self.point.real,
         }
         return self.row.dump() | parameters
 
@@ -81,7 +84,16 @@ class Swept:
         variant = Variant(data["calls"], data["takes"], data["cleanup"], data["grace"], draw)
         point = row.point
         return cls(
-            SweepPoint(data["base"], point.seed, variant, data["wanted_phase"], How(data["how"]), point.schedule), row
+            SweepPoint(
+                data["base"],
+                point.seed,
+                variant,
+                data["wanted_phase"],
+                How(data["how"]),
+                point.schedule,
+                bool(data["real"]),
+            ),
+            row,
         )
 
 
@@ -98,6 +110,7 @@ class Experiment:
     phases: tuple[str, ...] = (ANY,)
     how: How = How.RUN
     schedule: Kind = Kind.UNIFORM
+    real: bool = False
 
 
 def points_of(experiment: Experiment) -> list[SweepPoint]:
@@ -119,13 +132,21 @@ def points_of(experiment: Experiment) -> list[SweepPoint]:
             phase,
             experiment.how,
             experiment.schedule,
+            experiment.real,
         )
         for scenario, calls, takes, cleanup, grace, phase, seed in product
     ]
 
 
 def do_batch(points: Sequence[SweepPoint]) -> list[Swept]:
-    """Carry `points` out. The job of one worker; the same points give the same rows in any process."""
+    """Carry `points` out. The job of one worker; the same points give the same rows in any process.
+
+    Those in real time do not: they take as long as they take.
+    """
+    if points and points[0].real:
+        from novacode.lab.real import do_real_batch  # it needs what this module defines
+
+        return do_real_batch(points)
     return [_do(point) for point in points]
 
 
@@ -148,7 +169,8 @@ def sweep(points: Sequence[SweepPoint], take: Take, make_executor: MakeExecutor,
     nothing was done that was not done before, `WorkersLost` is raised. Interrupted, what is under way is given up and
     what was handed over stays.
     """
-    batches = [points[at : at + _BATCH] for at in range(0, len(points), _BATCH)]
+    size = 1 if points and points[0].real else _BATCH
+    batches = [points[at : at + size] for at in range(0, len(points), size)]
     order = _Order(take, len(batches))
     fruitless = 0
     while waiting := order.waiting:

@@ -24,6 +24,7 @@ from novacode.lab.report import report_page
 from novacode.lab.report_data import read_data
 from novacode.lab.sweep import ANY, NONE, Experiment, SweepPoint, Swept, WorkersLost, do_batch, points_of, sweep
 from novacode.lab.sweep_files import SweepFile
+from novacode.lab.variants import Variant
 
 SMALL = Experiment(("fan-out", "slow-cleanup"), 15, (1, 3), ("exp(2)",), ("uniform(0,2)",), (0.5, 5.0), ("running",))
 
@@ -249,6 +250,26 @@ def test_no_cluster_at_an_address_is_said() -> None:
     pytest.importorskip("distributed", reason="needs dask")
     with pytest.raises(UsageError, match="no dask scheduler answers"), cluster("nonsense://nowhere"):
         pass
+
+
+def test_real_processes_are_stopped_and_nothing_of_them_is_left() -> None:
+    """A command that obeys, one that is killed when its grace is over, and one that nobody stops."""
+    obeying, stubborn, alone = (
+        Variant(2, takes, cleanup, grace, 1)
+        for takes, cleanup, grace in (("0.8", "0", 5.0), ("0.8", "30", 0.1), ("0.05", "0", None))
+    )
+    wanted = [(obeying, "running"), (stubborn, "running"), (alone, NONE)]
+    rows = [swept.row for swept in do_batch([SweepPoint("fan-out", 0, *one, real=True) for one in wanted])]
+    assert [(row.status, row.phase, row.outcomes, row.violations, row.alive) for row in rows] == [
+        ("cancelled", "running", {"cancelled": 2}, (), 0),
+        ("cancelled", "running", {"cancelled": 2}, (), 0),
+        ("completed", "", {"ok": 2}, (), 0),
+    ]
+
+
+def test_what_cannot_be_seen_in_real_time_is_refused() -> None:
+    result = CliRunner().invoke(command, ["fan-out", "--real", "--phase", "asking"])
+    assert "--real cannot stop at 'asking'" in str(result.exception)
 
 
 LARGE = Experiment(
