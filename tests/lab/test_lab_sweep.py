@@ -252,14 +252,18 @@ def test_no_cluster_at_an_address_is_said() -> None:
         pass
 
 
+EARLY = 139
+"""A seed that draws a strike soon after the commands have begun: a tenth of a second into a minute."""
+
+
 def test_real_processes_are_stopped_and_nothing_of_them_is_left() -> None:
     """A command that obeys, one that is killed when its grace is over, and one that nobody stops."""
     obeying, stubborn, alone = (
         Variant(2, takes, cleanup, grace, 1)
-        for takes, cleanup, grace in (("0.8", "0", 5.0), ("0.8", "30", 0.1), ("0.05", "0", None))
+        for takes, cleanup, grace in (("60", "0", 5.0), ("60", "30", 0.1), ("0.05", "0", None))
     )
     wanted = [(obeying, "running"), (stubborn, "running"), (alone, NONE)]
-    rows = [swept.row for swept in do_batch([SweepPoint("fan-out", 0, *one, real=True) for one in wanted])]
+    rows = [swept.row for swept in do_batch([SweepPoint("fan-out", EARLY, *one, real=True) for one in wanted])]
     assert [(row.status, row.phase, row.outcomes, row.violations, row.alive) for row in rows] == [
         ("cancelled", "running", {"cancelled": 2}, (), 0),
         ("cancelled", "running", {"cancelled": 2}, (), 0),
