@@ -86,6 +86,7 @@ class _Watch:
     began: float
     events: list[Stamped] = attrs.field(factory=list)
     struck_at: float | None = None
+    struck_phase: str = ""
     at: str = ""
     _armed: bool = False
 
@@ -106,9 +107,9 @@ class _Watch:
 
     async def _strike(self) -> None:
         await trio.sleep(self.delay)
-        at = trio.current_time() - self.began
+        at, phase = trio.current_time() - self.began, self.at
         if self.agent.cancel("the lab"):
-            self.struck_at = at
+            self.struck_at, self.struck_phase = at, phase
 
 
 async def _carry_out(point: SweepPoint) -> Row:
@@ -217,7 +218,7 @@ def _row(point: SweepPoint, watch: _Watch, quiet: float, left: Sequence[str], *,
         tuple(violations),
         None if struck is None else round(struck, 6),
         round(quiet, 6),
-        watch.at if struck is not None else "",
+        watch.struck_phase,
         "",
         len(left),
         dict(sorted(Counter(result.outcome.value for result in settled).items())),
