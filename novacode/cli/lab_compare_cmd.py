@@ -13,7 +13,7 @@ import click
 
 from novacode.cli.lab_progress import Meter
 from novacode.errors import InputError
-from novacode.lab.asyncio_reference import VARIANTS
+from novacode.lab.asyncio_variants import VARIANTS
 from novacode.lab.compare import EXECUTORS, TRIO, Compared, Summary, compare, summaries
 from novacode.lab.scenario import packaged
 
@@ -67,10 +67,20 @@ def _keep(rows: Sequence[Compared], out: Path | None, csv_file: Path | None) -> 
 
 
 def _as_csv(rows: Sequence[Compared], file: TextIO) -> None:
-    writer = csv.DictWriter(file, [*Compared("", "", 0, None, False, 0, "").dump(), "command"])
-    writer.writeheader()
+    """Write the columns of the lab's other tables, and then those that only a comparison has."""
+    writer = None
     for row in rows:
-        writer.writerow(row.dump() | {"violations": " ".join(violation.kind for violation in row.violations)})
+        flat = row.dump() | {"command": row.command if row.row.violations else ""}
+        flat["violations"] = " ".join(violation.kind for violation in row.row.violations)
+        flat["outcomes"] = " ".join(f"{outcome}={count}" for outcome, count in row.row.outcomes.items())
+        writer = writer or _started(file, list(flat))
+        writer.writerow(flat)
+
+
+def _started(file: TextIO, columns: list[str]) -> csv.DictWriter[str]:
+    writer = csv.DictWriter(file, columns)
+    writer.writeheader()
+    return writer
 
 
 def _show(found: Sequence[Summary], file: TextIO) -> None:
@@ -103,7 +113,7 @@ def _latencies(summary: Summary) -> str:
 def _examples(rows: Sequence[Compared], file: TextIO) -> None:
     shown: set[tuple[str, str]] = set()
     for row in rows:
-        for violation in row.violations:
+        for violation in row.row.violations:
             if (row.executor, violation.kind) not in shown:
                 shown.add((row.executor, violation.kind))
                 file.write(f"\n{row.executor} {violation.kind}: {violation.text}\n  {row.command}\n")

@@ -1,13 +1,12 @@
-"""A plain asyncio executor, and the ways such executors are commonly broken: what the trio runtime is compared with.
+"""A plain asyncio executor, written as its best authors write it: what the trio runtime is compared with.
 
-The executor is written as its best authors write it: a task for each call as soon as the model has made it, `gather`
-in the order of the calls, and cancel-and-wait on every way out. Each broken variant overrides one thing.
+A task for each call as soon as the model has made it, `gather` in the order of the calls, and cancel-and-wait on every
+way out.
 """
 
 from __future__ import annotations
 
 import asyncio  # noqa: TID251 - this is the reference executor that the ban speaks of
-from collections.abc import Mapping
 
 import attrs
 
@@ -16,7 +15,7 @@ from novacode.models.script_steps import CallStep, PauseStep, ScriptTurn, TextSt
 from novacode.values.parts import ToolCall
 from novacode.values.request import StopReason
 
-__all__ = ["VARIANTS", "Reference", "Settled"]
+__all__ = ["Reference", "Settled", "Tasks"]
 
 
 @attrs.frozen
@@ -39,7 +38,7 @@ class Reference:
     """The correct one.
 
     `history` has the results of each turn, `opened` the ids of all calls in the order the model made them.
-    `streaming` is whether the model is answering just now.
+    `streaming` is whether the model is answering just now, `settled` the result of each call that has one.
     """
 
     breaks = ""
@@ -50,7 +49,7 @@ class Reference:
         self.history: list[tuple[Settled, ...]] = []
         self.opened: list[str] = []
         self.streaming = False
-        self._settled: dict[str, Settled] = {}
+        self.settled: dict[str, Settled] = {}
 
     async def run(self) -> str:
         """Play the script to its end; return how it ended. When it is over, nothing of it is left."""
@@ -132,7 +131,7 @@ class Reference:
         except Exception:  # noqa: BLE001 - a tool may fail in any way; that is a result
             outcome = "error"
         finally:
-            settled = self._settle(call.id, outcome)
+            settled = self.settle(call.id, outcome)
         return settled
 
     async def run_tool(self, call: ToolCall) -> str:
@@ -157,138 +156,16 @@ class Reference:
     def commit(self, tasks: Tasks) -> None:
         """Put the turn into history. A task that was cancelled before its first step has written no result."""
         self.history.append(
-            tuple(self._settled.get(call_id) or Settled(call_id, "cancelled", False) for call_id in tasks)
+            tuple(self.settled.get(call_id) or Settled(call_id, "cancelled", False) for call_id in tasks)
         )
 
-    def _settle(self, call_id: str, outcome: str) -> Settled:
+    def settle(self, call_id: str, outcome: str) -> Settled:
+        """Write down how a call ended."""
         settled = Settled(call_id, outcome, call_id in self.world.entered)
-        self._settled[call_id] = settled
+        self.settled[call_id] = settled
         return settled
-
-
-# What is wrong with each of the following is what its `breaks` says; its methods do what those of `Reference` should.
-
-
-class NoWait(Reference):
-    breaks = "cancels its tasks and does not wait for them"
-
-    async def stop(self, tasks: Tasks) -> None:
-        for task in tasks.values():
-            task.cancel()
-
-
-class NoCancel(Reference):
-    breaks = "leaves its tasks alone when it ends: started and forgotten"
-
-    async def stop(self, tasks: Tasks) -> None:
-        pass
-
-
-class Impatient(Reference):
-    breaks = "cancels and waits a tenth of a second at most"
-
-    async def stop(self, tasks: Tasks) -> None:
-        for task in tasks.values():
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks.values(), timeout=0.1)
-
-
-class Shielded(Reference):
-    breaks = "shields each tool, so that no cancellation reaches it"
-
-    async def run_tool(self, call: ToolCall) -> str:
-        async with asyncio.timeout(self.world.limit(call)):
-            return await asyncio.shield(asyncio.get_running_loop().create_task(self.world.play(call), name=call.id))
-
-
-class Swallowing(Reference):
-    breaks = "turns CancelledError into a result, its own cancellation too"
-
-    async def collect(self, tasks: Tasks) -> None:
-        for call_id, task in tasks.items():
-            try:
-                await task
-            except asyncio.CancelledError:  # noqa: ASYNC103 - this is what is wrong with it
-                self._settle(call_id, "cancelled")
-
-
-class LimitWithoutGather(Reference):
-    breaks = "cancels and does not wait where the answer was cut off at the output limit"
-
-    async def cut_off(self, tasks: Tasks) -> None:
-        for task in tasks.values():
-            task.cancel()
-
-
-class FirstErrorWins(Reference):
-    breaks = "lets a tool's exception out of gather, which leaves the others running, and ends without them"
-
-    async def execute(self, call: ToolCall) -> Settled:
-        outcome = await self.world.permitted(call) or await self.run_tool(call)
-        return self._settle(call.id, outcome)
-
-    async def stop(self, tasks: Tasks) -> None:
-        pass
-
-
-class CompletionOrder(Reference):
-    breaks = "puts results into history as they come in"
-
-    def commit(self, tasks: Tasks) -> None:
-        done = [settled for call_id, settled in self._settled.items() if call_id in tasks]
-        rest = [Settled(call_id, "cancelled", False) for call_id in tasks if call_id not in self._settled]
-        self.history.append((*done, *rest))
-
-
-class CommitAfterwards(Reference):
-    breaks = "puts a turn into history when all has gone well, and nothing where it has not"
-
-    async def turn(self, turn: ScriptTurn, number: int) -> bool:
-        tasks: Tasks = {}
-        try:
-            await self.stream(turn, number, tasks)
-            await self.collect(tasks)
-        except BaseException:
-            await self.stop(tasks)
-            raise
-        self.commit(tasks)
-        return turn.reason is StopReason.TOOL_USE
-
-
-class OwnResult(Reference):
-    breaks = "counts on every task to write its own result: one cancelled before its first step has none"
-
-    def commit(self, tasks: Tasks) -> None:
-        self.history.append(tuple(self._settled[call_id] for call_id in tasks if call_id in self._settled))
-
-
-class OneByOne(Reference):
-    breaks = "cancels and waits one call after the other: right, and slow to stop"
-
-    async def stop(self, tasks: Tasks) -> None:
-        for task in tasks.values():
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
 
 
 async def _chunks(number: int) -> None:
     for _ in range(number):
         await asyncio.sleep(0)
-
-
-VARIANTS: Mapping[str, type[Reference]] = {
-    "asyncio": Reference,
-    "no-wait": NoWait,
-    "no-cancel": NoCancel,
-    "impatient": Impatient,
-    "shielded": Shielded,
-    "swallowing": Swallowing,
-    "limit-without-gather": LimitWithoutGather,
-    "first-error-wins": FirstErrorWins,
-    "completion-order": CompletionOrder,
-    "commit-afterwards": CommitAfterwards,
-    "own-result": OwnResult,
-    "one-by-one": OneByOne,
-}
-"""Name -> executor. The first is the correct one, the last is correct and slow; all others are broken."""

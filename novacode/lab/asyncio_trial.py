@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio  # noqa: TID251 - what trio is compared with runs on it
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
 from novacode.lab.asyncio_loop import VirtualLoop
-from novacode.lab.asyncio_reference import VARIANTS, Reference, Settled
+from novacode.lab.asyncio_reference import Reference, Settled
 from novacode.lab.asyncio_stage import World
+from novacode.lab.asyncio_variants import VARIANTS
 from novacode.lab.phases import PHASES
 from novacode.lab.point import Violation
 from novacode.lab.scripted import Blueprint
@@ -40,8 +42,8 @@ class AsyncioTrial:
     written_at_strike: int = 0
     quiet_at: float | None = None
     orphans: tuple[str, ...] = ()
+    alive_at_end: int = 0
     written_at_end: int = 0
-    log_at_end: int = 0
 
     @property
     def results(self) -> list[Settled]:
@@ -52,6 +54,12 @@ class AsyncioTrial:
     def late_effects(self) -> int:
         """How many effects landed after the request to stop."""
         return len(self.world.written) - self.written_at_strike if self.struck else 0
+
+    @property
+    def trace(self) -> str:
+        """A hash of everything that happened: the same for the same run on the same version of Python."""
+        told = (self.world.log, self.results, self.status, self.struck_at, self.quiet_at)
+        return hashlib.blake2b(repr(told).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def carry_out_asyncio(blueprint: Blueprint, name: str, step: int | None, *, twice: bool = False) -> AsyncioTrial:
@@ -100,7 +108,7 @@ def _phase(trial: AsyncioTrial) -> str:
 def _take_stock(trial: AsyncioTrial, loop: VirtualLoop, run: asyncio.Task[str]) -> None:
     trial.steps, trial.hung = loop.steps, not run.done()
     trial.orphans = tuple(sorted(task.get_name() for task in loop.unfinished if task is not run))
-    trial.written_at_end, trial.log_at_end = len(trial.world.written), len(trial.world.log)
+    trial.alive_at_end, trial.written_at_end = len(trial.world.alive), len(trial.world.written)
     if not run.done():
         return
     trial.cancelled = run.cancelled()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,64 +12,66 @@ from typing import Any
 import attrs
 
 from novacode.errors import InputError
-from novacode.lab.asyncio_reference import VARIANTS
-from novacode.lab.asyncio_trial import AsyncioTrial, carry_out_asyncio, judge_asyncio
+from novacode.lab.asyncio_trial import carry_out_asyncio, judge_asyncio
+from novacode.lab.asyncio_variants import VARIANTS
 from novacode.lab.invariants import judge
 from novacode.lab.perform import row_of
-from novacode.lab.point import How, Point, Violation
+from novacode.lab.point import How, Point, Row
 from novacode.lab.scenario import Scenario, find_scenario
 from novacode.lab.scripted import Blueprint
 from novacode.lab.trial import carry_out
 
-__all__ = ["EXECUTORS", "TRIO", "Compared", "Summary", "compare", "read_compared", "summaries"]
+__all__ = ["EXECUTORS", "PARTS", "TRIO", "Compared", "Summary", "compare", "read_compared", "summaries"]
 
 TRIO = "trio"
 EXECUTORS = (TRIO, *VARIANTS)
+PARTS = 20  # of a run, for where in it the strike came
 
 
 @attrs.frozen
 class Compared:
-    """What one run came to. Times are seconds of virtual time; `latency_s` is from the request to stop to quiet.
+    """What one run came to: a row of the lab, and what is counted beside it.
 
     `orphans` are tasks alive when the run had returned, `late_effects` the effects that landed after the request. An
-    executor of which something stays alive for ever has no `latency_s`.
+    executor of which something stays alive for ever has no `row.latency_s`.
     """
 
     executor: str
-    scenario: str
-    seed: int
-    step: int | None
-    twice: bool
-    steps: int
-    status: str
-    phase: str = ""
-    struck_at: float | None = None
-    latency_s: float | None = None
+    row: Row
+    twice: bool = False
     orphans: int = 0
     late_effects: int = 0
-    violations: tuple[Violation, ...] = ()
 
     @property
     def command(self) -> str:
         """The command line that does exactly this again."""
-        words = f"novacode lab compare {self.scenario} --executor {self.executor} --seed {self.seed}"
-        return f"{words} --step {self.step or 0}{' --twice' if self.twice else ''}"
+        point = self.row.point
+        words = ["novacode", "lab", "compare", point.scenario, "--executor", self.executor]
+        words += ["--seed", str(point.seed), "--step", str(point.step or 0), *["--twice"][: self.twice]]
+        return shlex.join(words)
 
     def dump(self) -> dict[str, Any]:
-        """Return it as one flat JSON object."""
-        data = attrs.asdict(self)
-        return data | ({"command": self.command} if self.violations else {})
+        """Return it as one flat JSON object: the row, and more."""
+        more = {
+            "executor": self.executor,
+            "twice": self.twice,
+            "orphans": self.orphans,
+            "late_effects": self.late_effects,
+        }
+        return self.row.dump() | more | ({"command": self.command} if self.row.violations else {})
 
     @classmethod
     def load(cls, data: Mapping[str, Any]) -> Compared:
-        """Return what `dump` wrote. Raises `KeyError` or `TypeError` for anything else."""
-        fields = {field.name: data[field.name] for field in attrs.fields(cls)}
-        return cls(**{**fields, "violations": tuple(Violation(**item) for item in data["violations"])})
+        """Return what `dump` wrote. Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
+        return cls(data["executor"], Row.load(data), data["twice"], data["orphans"], data["late_effects"])
 
 
 @attrs.frozen
 class Summary:
-    """All runs of one executor. `kinds` counts violating runs by kind, `phases` by kind and phase of the strike."""
+    """All runs of one executor. `kinds` counts violating runs by kind, `phases` by kind and phase of the strike.
+
+    `points` has, for each of `PARTS` equal parts of a run's steps, the runs struck there and how many of them violate.
+    """
 
     executor: str
     runs: int
@@ -79,6 +82,7 @@ class Summary:
     late_effects: int
     never_quiet: int
     latencies: tuple[float, ...]
+    points: tuple[tuple[int, int], ...] = ()
 
     def latency(self, share: float) -> float | None:
         """Return the latency that `share` of the runs do not exceed; `None` where none was struck."""
@@ -101,7 +105,7 @@ def compare(
         whole = _run(found, blueprint, executor, seed, None, twice=twice)
         if not step:
             yield whole
-        for at in range(1, whole.steps + 1) if step is None else [step][: bool(step)]:
+        for at in range(1, whole.row.steps + 1) if step is None else [step][: bool(step)]:
             yield _run(found, blueprint, executor, seed, at, twice=twice)
 
 
@@ -111,52 +115,33 @@ def _run(
     if executor == TRIO:
         return _on_trio(scenario, seed, step, twice=twice)
     trial = carry_out_asyncio(blueprint, executor, step, twice=twice)
-    return Compared(
-        executor,
-        scenario.name,
-        seed,
-        step,
-        twice,
+    row = Row(
+        _point(scenario, seed, step),
         trial.steps,
         trial.status,
-        trial.phase,
-        trial.struck_at,
-        _latency(trial),
-        len(trial.orphans),
-        trial.late_effects,
+        "" if trial.raised is None else repr(trial.raised),
         judge_asyncio(trial),
+        trial.struck_at,
+        trial.quiet_at,
+        trial.phase,
+        alive=trial.alive_at_end,
+        outcomes=dict(sorted(Counter(result.outcome for result in trial.results).items())),
+        trace=trial.trace,
     )
+    return Compared(executor, row, twice, len(trial.orphans), trial.late_effects)
 
 
-def _latency(trial: AsyncioTrial) -> float | None:
-    if trial.struck_at is None or trial.quiet_at is None:
-        return None
-    return round(trial.quiet_at - trial.struck_at, 9)
+def _point(scenario: Scenario, seed: int, step: int | None) -> Point:
+    """Return the point at which all executors are stopped alike: from outside, by cancelling what runs them."""
+    return Point(scenario.name, seed, how=How.OUTSIDE if step else How.RUN, step=step)
 
 
 def _on_trio(scenario: Scenario, seed: int, step: int | None, *, twice: bool) -> Compared:
-    """Stop the runtime as the asyncio executors are stopped: from outside, by the scope around the run.
-
-    A second request changes nothing there: a scope that is cancelled stays so.
-    """
-    trial = carry_out(scenario, Point(scenario.name, seed, how=How.OUTSIDE if step else How.RUN, step=step))
-    row = row_of(trial, judge(trial))
+    """Stop the runtime. A second request changes nothing there: a scope that is cancelled stays so."""
+    trial = carry_out(scenario, _point(scenario, seed, step))
     late = trial.written_at_end - trial.written_at_strike if trial.struck else 0
-    return Compared(
-        TRIO,
-        scenario.name,
-        seed,
-        step,
-        twice,
-        row.steps,
-        row.status,
-        row.phase,
-        row.struck_at,
-        row.latency_s,
-        row.alive + max(0, trial.tasks_left),
-        late,
-        row.violations,
-    )
+    row = row_of(trial, judge(trial))
+    return Compared(TRIO, row, twice, row.alive + max(0, trial.tasks_left), late)
 
 
 def _blueprint(scenario: Scenario) -> Blueprint:
@@ -173,9 +158,10 @@ def summaries(rows: Iterable[Compared]) -> list[Summary]:
     return [_summary(name, by_name[name]) for name in EXECUTORS if name in by_name]
 
 
-def _summary(name: str, rows: Sequence[Compared]) -> Summary:
+def _summary(name: str, compared: Sequence[Compared]) -> Summary:
     kinds: Counter[str] = Counter()
     phases: Counter[tuple[str, str]] = Counter()
+    rows = [each.row for each in compared]
     for row in rows:
         for kind in {violation.kind for violation in row.violations}:
             kinds[kind] += 1
@@ -187,11 +173,25 @@ def _summary(name: str, rows: Sequence[Compared]) -> Summary:
         sum(bool(row.violations) for row in rows),
         dict(kinds.most_common()),
         dict(phases.most_common()),
-        sum(row.orphans for row in rows),
-        sum(row.late_effects for row in rows),
+        sum(each.orphans for each in compared),
+        sum(each.late_effects for each in compared),
         sum(row.latency_s is None for row in struck),
         tuple(sorted(row.latency_s for row in struck if row.latency_s is not None)),
+        _points(rows),
     )
+
+
+def _points(rows: Sequence[Row]) -> tuple[tuple[int, int], ...]:
+    """Return the runs struck, and those of them that broke something, in each twentieth of their runs' steps."""
+    most = {row.point.scenario: row.steps for row in rows if row.point.step is None}
+    struck, broken = Counter[int](), Counter[int]()
+    for row in rows:
+        if row.struck_at is not None and row.point.step is not None:
+            share = (row.point.step - 1) / max(1, most.get(row.point.scenario, row.steps))
+            at = min(PARTS - 1, int(share * PARTS))
+            struck[at] += 1
+            broken[at] += bool(row.violations)
+    return tuple((struck[at], broken[at]) for at in range(PARTS))
 
 
 def read_compared(text: str, source: str) -> list[Compared]:

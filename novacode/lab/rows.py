@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from novacode.errors import InputError
 from novacode.lab.point import Row
@@ -29,10 +29,17 @@ def read_rows(path: Path) -> tuple[list[Row], int]:
     rows = []
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            rows.append(Row.load(json.loads(line)))
+            rows.append(_row(json.loads(line)))
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}, line {number} is no row of the lab: {error!r}. Nothing was changed.") from error
     return rows, len(whole)
+
+
+def _row(data: Mapping[str, Any]) -> Row:
+    if "executor" in data:
+        # It has all that a row has; taken for one, a run of another executor would count as done.
+        raise ValueError("it is a row of `lab compare`")
+    return Row.load(data)
 
 
 class RowFile:

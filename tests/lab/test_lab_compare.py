@@ -13,8 +13,11 @@ from click.testing import CliRunner
 from novacode.cli.lab_compare_cmd import command
 from novacode.errors import InputError
 from novacode.lab.asyncio_loop import VirtualLoop
-from novacode.lab.asyncio_reference import VARIANTS
+from novacode.lab.asyncio_variants import RIGHT, VARIANTS
 from novacode.lab.compare import EXECUTORS, TRIO, Compared, compare, read_compared, summaries
+from novacode.lab.perform import perform
+from novacode.lab.point import How, Point, Row
+from novacode.lab.rows import read_rows
 from novacode.lab.scenario import packaged
 
 SCENARIOS = ("parallel", "broken-call", "max-seconds", "failing-tools", "slow-cleanup")
@@ -25,12 +28,12 @@ def rows_of(executor: str, names: Iterable[str] = SCENARIOS, **more: bool) -> li
 
 
 def kinds_of(rows: Iterable[Compared]) -> set[str]:
-    return {violation.kind for row in rows for violation in row.violations}
+    return {violation.kind for each in rows for violation in each.row.violations}
 
 
 def test_the_runtime_breaks_nothing() -> None:
     """Stopped from outside at each step, and no effect lands after that."""
-    (summary,) = summaries(rows_of(TRIO, ("parallel", "slow-cleanup")))
+    (summary,) = summaries(rows_of(TRIO, ("parallel",)))
     assert (summary.kinds, summary.orphans, summary.late_effects, summary.never_quiet) == ({}, 0, 0, 0)
 
 
@@ -40,8 +43,16 @@ def test_of_the_right_executor_only_what_asyncio_cannot_do_is_told() -> None:
     (summary,) = summaries(rows)
     assert set(summary.kinds) == {"went-on"}
     assert (summary.orphans, summary.never_quiet) == (0, 0)
-    told = [violation.text for row in rows for violation in row.violations]
+    told = [violation.text for each in rows for violation in each.row.violations]
     assert all(text.startswith("a tool was entered after the cancel: ['begin ") for text in told)
+
+
+def test_what_is_told_of_the_right_executor_is_real() -> None:
+    """One that looks, before it enters a tool, whether the run has been asked to stop breaks nothing."""
+    (plain,), (checked,) = (summaries(rows_of(name)) for name in ("asyncio", "asyncio-checked"))
+    assert plain.kinds.keys() == {"went-on"}
+    assert (checked.kinds, checked.orphans, checked.never_quiet) == ({}, 0, 0)
+    assert checked.latencies
 
 
 FOUND = {
@@ -65,7 +76,7 @@ def test_each_broken_executor_is_found_and_where(executor: str) -> None:
 
 
 def test_every_variant_is_judged_or_known_to_be_right() -> None:
-    assert set(VARIANTS) == {"asyncio", "one-by-one", *FOUND}
+    assert set(VARIANTS) == {*RIGHT, *FOUND}
     assert all(VARIANTS[name].breaks for name in VARIANTS if name != "asyncio")
 
 
@@ -87,12 +98,12 @@ def test_a_second_request_leaves_calls_behind_that_are_waited_for_one_by_one() -
 
 @pytest.mark.parametrize("executor", ["asyncio", "shielded", TRIO])
 def test_a_run_is_the_same_each_time(executor: str) -> None:
-    assert rows_of(executor, ("parallel",)) == rows_of(executor, ("parallel",))
+    assert rows_of(executor, ("slow-cleanup",)) == rows_of(executor, ("slow-cleanup",))
 
 
 def test_a_run_can_be_had_again_from_its_command() -> None:
-    row = next(row for row in rows_of("no-cancel", ("parallel",)) if row.violations and row.step)
-    arguments = row.command.split()[3:]
+    found = next(each for each in rows_of("no-cancel", ("parallel",)) if each.row.violations and each.row.point.step)
+    row, arguments = found.row, found.command.split()[3:]
     result = CliRunner().invoke(command, arguments, standalone_mode=False)
     assert result.return_value == 0
     assert f"{row.violations[0].kind}: {row.violations[0].text}" in result.output
@@ -100,12 +111,36 @@ def test_a_run_can_be_had_again_from_its_command() -> None:
 
 def test_rows_come_back_from_their_file(tmp_path: Path) -> None:
     out, table = tmp_path / "rows.jsonl", tmp_path / "rows.csv"
-    arguments = ["parallel", "--executor", "no-wait", "--executor", TRIO, "--out", str(out), "--csv", str(table)]
+    arguments = ["plain", "--executor", "no-wait", "--executor", TRIO, "--out", str(out), "--csv", str(table)]
     result = CliRunner().invoke(command, arguments, standalone_mode=False)
     assert result.return_value == 0, result.output
-    wanted = rows_of(TRIO, ("parallel",)) + rows_of("no-wait", ("parallel",))
+    wanted = rows_of(TRIO, ("plain",)) + rows_of("no-wait", ("plain",))
     assert read_compared(out.read_text(), "rows.jsonl") == wanted
     assert len(table.read_text().splitlines()) == len(wanted) + 1
+
+
+def test_rows_are_rows_of_the_lab_and_more() -> None:
+    """A tool that reads what `explore` writes reads these too; only exploring does not go on with them."""
+    compared = next(each for each in compare("parallel", TRIO, step=30))
+    explored = perform(Point("parallel", how=How.OUTSIDE, step=30))
+    data = compared.dump()
+    assert Row.load(data) == explored
+    assert data == explored.dump() | {"executor": TRIO, "twice": False, "orphans": 0, "late_effects": 0}
+
+
+def test_an_exploration_does_not_go_on_with_rows_of_a_comparison(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps(next(compare("plain", "asyncio")).dump()) + "\n")
+    with pytest.raises(InputError, match=r"line 1 is no row of the lab: .*`lab compare`"):
+        read_rows(file)
+
+
+def test_where_in_a_run_it_broke_is_counted() -> None:
+    rows = rows_of("no-cancel", ("parallel",))
+    (summary,) = summaries(rows)
+    struck = [each.row for each in rows if each.row.struck_at is not None]
+    assert sum(at for at, _ in summary.points) == len(struck)
+    assert sum(broken for _, broken in summary.points) == sum(bool(row.violations) for row in struck) > 0
 
 
 def test_what_is_no_row_is_named() -> None:
