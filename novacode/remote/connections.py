@@ -25,7 +25,10 @@ class Line(trio.abc.HalfCloseableStream):
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send, or raise `BrokenResourceError` where that takes too long: the connection is dead then."""
         with trio.move_on_after(_WRITING) as scope:
-            await self._stream.send_all(data)
+            try:
+                await self._stream.send_all(data)
+            except trio.BusyResourceError as busy:  # the server is just closing it, from another task
+                raise trio.BrokenResourceError("the connection is being closed") from busy
         if scope.cancelled_caught:
             await trio.aclose_forcefully(self._stream)
             raise trio.BrokenResourceError(f"nothing was read for {_WRITING:g} s")
@@ -49,8 +52,12 @@ class Line(trio.abc.HalfCloseableStream):
 
 @attrs.define
 class Connections:
-    """All connections. Where there are `most`, the oldest that has not been let in makes place for the next one."""
+    """All connections. Where there are `most`, the oldest that has not been let in makes place for the next one.
 
+    `bug` is told of what a connection ends with that it should not.
+    """
+
+    bug: Callable[[Exception], None]
     most: int = 256
     _lines: dict[Any, Line] = attrs.field(factory=dict)
     _strangers: dict[Any, Line] = attrs.field(factory=dict)
@@ -74,6 +81,8 @@ class Connections:
         line = self._lines[peer] = self._strangers[peer] = Line(stream, peer)
         try:
             await serve(line)
+        except Exception as error:  # noqa: BLE001 - of one connection; it is told, and the others go on
+            self.bug(error)
         finally:
             if self._lines.get(peer) is line:
                 del self._lines[peer]

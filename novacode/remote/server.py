@@ -78,7 +78,7 @@ async def serve(
     hub: Hub, listening: Listening, token: str, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
     """Serve until `hub` is over; started at once."""
-    connections = Connections()
+    connections = Connections(hub.shared.bug)
     cookie = f"novacode_{listening.port}"
     keys = Keys(token, trio.current_time)
     app: Any = Guard(routes(hub, cookie), listening.site, keys, cookie, connections.known, hub.shared.bug)
