@@ -94,6 +94,10 @@ class FileHistory:
         whole = any(path == path.parent for path in paths)
         opened = _Open(whole, tuple(paths), () if whole else _named(paths), Listing({}))
         async with self._turn:
+            if self._due:
+                self._due = False
+                # What cannot be thrown away now is tomorrow; whether anything can be written is seen right after.
+                await self._bounded(self._prune, whole=False)
             if whole and self._gave_up:
                 opened.problem = self._gave_up
             else:
@@ -137,10 +141,10 @@ class FileHistory:
             self._gave_up = problem
         return problem
 
+    def _prune(self) -> None:
+        self._pruned = prune_when_due(self._keeping.folder, self._keeping.keep)
+
     def _take(self, call: CallId, opened: _Open) -> None:
-        if self._due:
-            self._due = False
-            self._pruned = prune_when_due(self._keeping.folder, self._keeping.keep)
         opened.before = self._survey(opened)
         self._contents.flush()
         named = {path: opened.before.states.get(path, ABSENT) for path in opened.single}

@@ -198,6 +198,30 @@ async def test_it_is_done_once_a_day_before_the_first_snapshot_and_told(store: P
     assert log_path(store, "again").exists()
 
 
+async def test_a_store_that_cannot_be_pruned_costs_no_snapshot(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk says no, or it takes too long: what calls change is kept all the same."""
+
+    def fail(folder: Path, keep: Keep) -> None:
+        raise OSError(5, "Input/output error")
+
+    def last(folder: Path, keep: Keep) -> None:
+        while True:
+            trio.from_thread.check_cancelled()
+
+    (tmp_path / "work").mkdir()
+    for number, prunes in enumerate((fail, last)):
+        monkeypatch.setattr("novacode.workspace.snapshots.prune_when_due", prunes)
+        (tmp_path / "work" / "a.txt").write_text("one")
+        history = FileHistory(Keeping(store, f"s{number}", (tmp_path / "work",), patience=0.2 if number else 30.0))
+        await history.take(CallId("c1"), (EVERYTHING,))
+        (tmp_path / "work" / "a.txt").write_text("two")
+        changed = await history.record(CallId("c1"), "tool")
+        assert changed is not None
+        assert (changed.problem, [Path(name).name for name in changed.modified]) == ("", ["a.txt"])
+
+
 def test_where_there_is_no_store_nothing_is_made(store: Path) -> None:
     assert prune_when_due(store, Keep()) is None
     assert not store.exists()
