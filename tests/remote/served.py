@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import pytest
 
 __all__ = ["Served", "served", "written"]
 
@@ -49,12 +50,16 @@ class Served:
         command = [sys.executable, "-m", "novacode", "serve", "--port", str(self.port), *self.options]
         environ = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         environ |= {"NOVACODE_HOME": str(self.home), "PYTHONUNBUFFERED": "1"}
-        self.process = subprocess.Popen(
-            command, cwd=self.folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        said = self.home / "stderr.txt"
+        with said.open("a", encoding="utf-8") as stderr:
+            self.process = subprocess.Popen(
+                command, cwd=self.folder, env=environ, stdout=subprocess.PIPE, stderr=stderr, text=True
+            )
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().removeprefix("Open ").strip()
-        assert self.url.startswith("http://127.0.0.1:"), self.url
+        if not self.url.startswith("http://127.0.0.1:"):
+            self.end()
+            pytest.fail(f"the server did not start: {said.read_text(encoding='utf-8')}")
         self.port = int(self.url.split("/")[2].rpartition(":")[2])
 
     def end(self, *, kill: bool = False) -> None:
