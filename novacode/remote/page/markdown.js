@@ -9,6 +9,8 @@ import { visible } from "./text.js";
 
 const DEEPEST = 8;
 const LARGEST = 200_000; // characters; more than any answer, and still drawn in a moment
+const LONG_TAIL = 4_000; // characters of a block that is not whole, from which on it is drawn less often
+const PAUSE = 120; // milliseconds between two drawings of one
 const WIDEST_TABLE = 12;
 const LONGEST_TABLE = 200;
 
@@ -62,6 +64,7 @@ export class MarkdownStream {
     this.tail = el("div", { class: "tail" });
     this.settled = 0;
     this.source = "";
+    this.drawn = -Infinity;
     this.node.replaceChildren(this.tail);
   }
 
@@ -73,6 +76,18 @@ export class MarkdownStream {
       this.node.replaceChildren(this.tail);
     }
     this.source = text;
+    // A long block is drawn anew as it grows: now and then, so that the page stays quick.
+    const wait = this.drawn + PAUSE - performance.now();
+    if (!done && text.length - this.settled > LONG_TAIL && wait > 0) {
+      this.later ??= setTimeout(() => this.#draw(false), wait);
+    } else this.#draw(done);
+  }
+
+  #draw(done) {
+    clearTimeout(this.later);
+    this.later = undefined;
+    this.drawn = performance.now();
+    const text = this.source;
     const rest = text.slice(this.settled);
     const more = done ? rest.length : settledLength(rest);
     if (more > 0) {
