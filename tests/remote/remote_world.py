@@ -130,7 +130,12 @@ class Browser:
     async def next(self) -> JSON:
         """Return the next message."""
         with trio.fail_after(20):
-            message = json.loads(await self.socket.get_message())
+            text = await self.socket.get_message()
+        return self.take(text)
+
+    def take(self, text: str) -> JSON:
+        """Take a message that has come, and return it."""
+        message = json.loads(text)
         if message["type"] == "events":
             self.got += [{**message, "type": "event", "event": event} for event in message["events"]]
         else:
