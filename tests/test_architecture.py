@@ -21,6 +21,9 @@ SHIELDED_INSIDE = {
     ("novacode/app/wiring.py", "_opened"): "`_say_goodbye` shields and bounds its two awaits",
     ("novacode/engine/run.py", "_to_the_end"): "`_close` shields its one await and bounds it",
     ("novacode/workspace/processes.py", "run"): "the two helpers it awaits shield and bound themselves",
+    ("novacode/lab/asyncio_reference.py", "run"): "asyncio has no bounded shield: this is what trio is compared with",
+    ("novacode/lab/asyncio_reference.py", "turn"): "as above",
+    ("novacode/lab/asyncio_variants.py", "turn"): "as above",
 }
 """Functions that await in a clean-up without a visible `cleanup(...)`, each with the reason."""
 

@@ -12,7 +12,7 @@ import attrs
 
 from novacode.sessions.record import json_line
 from novacode.values import events
-from novacode.values.events import CallMoved, CallOutput, Notice, Phase, RunEvent, Stamped
+from novacode.values.events import LIVE, CallMoved, CallOutput, Notice, Phase, RunEvent, Stamped
 from novacode.values.ids import CallId
 from novacode.values.serial import dump_stamped
 
@@ -123,8 +123,9 @@ def _in_order(held: list[Stamped]) -> list[Stamped]:
 
 
 def _joined(output: list[Stamped]) -> Stamped:
+    """Return one event for all of them, with as much of the end as they have however the output came in chunks."""
     pieces = [stamped.event for stamped in output if isinstance(stamped.event, CallOutput)]
-    whole = attrs.evolve(pieces[0], text="".join(piece.text for piece in pieces))
+    whole = attrs.evolve(pieces[0], text="".join(piece.text for piece in pieces)[-LIVE:])
     return attrs.evolve(output[-1], event=whole)
 
 

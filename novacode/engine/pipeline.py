@@ -27,14 +27,13 @@ from novacode.errors import SettingsError, ToolFailed
 from novacode.tools.base import Effects, Permit, Tool, ToolOutput
 from novacode.tools.context import ToolContext
 from novacode.tools.schema import InvalidArguments, structure
-from novacode.values.events import CallOutput, Level, Notice, Phase
+from novacode.values.events import LIVE, CallOutput, Level, Notice, Phase
 from novacode.values.parts import Text, ToolCall
 from novacode.values.results import Outcome, ToolResult
 
 __all__ = ["process"]
 
-_LIVE = 8_192  # characters of one chunk of output that are shown to people; the result is clipped by the tool
-_ENOUGH = 4 * (_LIVE + 1)  # bytes to decode for them: a character has up to four, and the first may be cut
+_ENOUGH = 4 * (LIVE + 1)  # bytes to decode for them: a character has up to four, and the first may be cut
 
 
 class _Refused(Exception):
@@ -242,7 +241,7 @@ def _context(slot: Slot, kit: Kit) -> ToolContext:
         if len(data) > _ENOUGH:
             decoder.reset()
             data = data[-_ENOUGH:]
-        if text := decoder.decode(data)[-_LIVE:]:
+        if text := decoder.decode(data)[-LIVE:]:
             kit.emit(CallOutput(call.id, call.name, text))
 
     unreadable = kit.permissions.unreadable(call.name, kit.workspace)

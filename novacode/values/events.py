@@ -19,6 +19,7 @@ from novacode.values.request import StopReason, Usage
 from novacode.values.results import ToolResult
 
 __all__ = [
+    "LIVE",
     "ApprovalAsked",
     "ApprovalClosed",
     "AttemptDropped",
@@ -246,9 +247,16 @@ class CallMoved:
     waits_for: tuple[CallId, ...] = ()
 
 
+LIVE = 8_192
+
+
 @attrs.frozen
 class CallOutput:
-    """More output of a running call, for people; the result holds what the model gets."""
+    """More output of a running call, for people: the end of a chunk, at most `LIVE` characters of it.
+
+    The result holds what the model gets. The last `LIVE` characters of all these texts together are those of the whole
+    output, however it came in chunks.
+    """
 
     call_id: CallId
     name: str

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -11,18 +13,21 @@ import trio
 from doubles.fake_model import broken, call, end
 from doubles.records import DONE, TOOL_USE, Hook, phases, results, trace
 from doubles.world import WorkArgs, World
+from hypothesis import given
+from hypothesis import strategies as st
 
 from novacode.authority.approvals import Answer, Receipt, Scope
 from novacode.authority.hooks import HookWord
 from novacode.authority.policy import Allow, Ask, Verdict
 from novacode.engine.ledger import NEXT, Slot
-from novacode.engine.pipeline import process
+from novacode.engine.pipeline import _context, process
 from novacode.errors import SettingsError
 from novacode.tools.base import Permit, ToolOutput, ToolSpec
 from novacode.tools.context import ToolContext
 from novacode.tools.toolset import Toolset
-from novacode.values.events import ApprovalAsked, ApprovalClosed, CallSettled, Level, Notice, Phase
-from novacode.values.parts import Text
+from novacode.values.events import LIVE, ApprovalAsked, ApprovalClosed, CallSettled, Level, Notice, Phase
+from novacode.values.ids import CallId
+from novacode.values.parts import Text, ToolCall
 from novacode.values.request import StopReason
 from novacode.values.results import Outcome, ToolResult
 
@@ -505,3 +510,46 @@ async def test_br_059_an_answer_reaches_its_question_and_no_other(autojump_clock
     ]
     assert trace(world, "a") == ["pre"]
     assert trace(world, "b") == WHOLE
+
+
+# --- live output -------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["x\n", "é", "日本", "🙂", "12345678\n"]), st.integers(0, 9_000)), max_size=6),
+    st.lists(st.integers(1, 40_000), min_size=1, max_size=8),
+)
+def test_the_end_of_live_output_is_the_same_however_it_came_in_chunks(
+    parts: list[tuple[str, int]], sizes: list[int]
+) -> None:
+    """Faces see the end of each chunk; in canonical output, the end of all of them together."""
+    data = "".join(text * times for text, times in parts).encode()
+    assert shown_of([data]) == shown_of(cut(data, sizes)) == data.decode()[-LIVE:]
+
+
+def shown_of(chunks: list[bytes]) -> str:
+    said: list[str] = []
+    kit = SimpleNamespace(
+        emit=lambda event: said.append(event.text),
+        permissions=SimpleNamespace(unreadable=lambda *_: None),
+        workspace=None,
+        processes=None,
+        seen=None,
+        spill=None,
+        jobs=None,
+    )
+    slot = SimpleNamespace(call=ToolCall(CallId("a"), 0, "shell", {}), output=SimpleNamespace(feed=lambda _: None))
+    context = _context(slot, kit)  # type: ignore[arg-type]
+    for chunk in chunks:
+        context.output(chunk)
+    return "".join(said)[-LIVE:]
+
+
+def cut(data: bytes, sizes: list[int]) -> list[bytes]:
+    chunks = []
+    for size in itertools.cycle(sizes):
+        if not data:
+            return chunks
+        chunks.append(data[:size])
+        data = data[size:]
+    return chunks
