@@ -1,8 +1,7 @@
 """So many clients of the remote that only watch, cheap enough to share a machine with what they watch.
 
-remote_watchers.py PORT TOKEN SESSION NUMBER DEAF: prints `ready` when all have caught up, and, when all have seen the
-run end, a JSON list: for each client the pairs of the last `seq` in a frame and the time it came. DEAF further ones
-never read.
+`remote_watchers.py PORT TOKEN SESSION NUMBER DEAF` prints `ready` when all have caught up and, when all have seen the
+run end, a JSON list: of each client, the last `seq` of each frame and the time it came. DEAF further ones never read.
 """
 
 from __future__ import annotations

@@ -55,12 +55,9 @@ async def test_fifty_browsers_cost_a_run_little(
     p50, p99 = (1000 * late[int(len(late) * part)] for part in (0.5, 0.99))
     record_property("ratio", ratio)
     record_property("p99_ms", p99)
-    print(
-        f"\n{_WATCHERS} watchers and {deaf} deaf: alone {min(alone):.3f} s, watched {min(watched):.3f} s, ratio {ratio:.3f}"
-    )
-    print(
-        f"the last event of a frame came after {p50:.0f} ms (median), {p99:.0f} ms (p99), {late[-1] * 1000:.0f} ms (most)"
-    )
+    times = f"{min(alone):.3f} s alone, {min(watched):.3f} s watched, ratio {ratio:.3f}"
+    print(f"\n{_WATCHERS} watchers, {deaf} deaf: {times}")
+    print(f"a frame's last event came after {p50:.0f} ms (median), {p99:.0f} ms (p99), {late[-1] * 1000:.0f} ms (most)")
     assert ratio <= _MOST
 
 
