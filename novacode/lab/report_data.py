@@ -13,9 +13,22 @@ import attrs
 from novacode.errors import InputError
 from novacode.lab.compare import TRIO, Compared
 from novacode.lab.phases import PHASES
-from novacode.lab.point import How, Row, Violation
+from novacode.lab.point import How, Row
 
-__all__ = ["Broken", "Data", "Map", "Reading", "broken", "by_phase", "chosen_runs", "maps_of", "read_data"]
+__all__ = [
+    "Broken",
+    "Data",
+    "Map",
+    "Reading",
+    "Tried",
+    "broken",
+    "by_phase",
+    "chosen_runs",
+    "family",
+    "maps_of",
+    "read_data",
+    "tried_faults",
+]
 
 _MOST_SEEDS = 40  # rows of one map
 
@@ -66,6 +79,16 @@ def read_data(paths: Sequence[Path]) -> Data:
     return Data(tuple(path.name for path in paths), tuple(reading.rows), tuple(reading.compared))
 
 
+def family(scenario: str) -> str:
+    """Return the name of a scenario without the number that its durations are drawn with.
+
+    A sweep gives every run a variant of its own; a map or a line for each would say nothing.
+    """
+    base, _, query = scenario.partition("?")
+    kept = [part for part in query.split("&") if part and not part.startswith("draw=")]
+    return f"{base}?{'&'.join(kept)}" if kept else base
+
+
 @attrs.frozen
 class Map:
     """What became of a scenario, by seed and by step. `cells` has `(seed, step)` -> status, or `violated`."""
@@ -80,6 +103,11 @@ class Map:
         return tuple(sorted({seed for seed, _ in self.cells}))[:_MOST_SEEDS]
 
     @property
+    def seeds_left(self) -> int:
+        """How many seeds are not among them."""
+        return len({seed for seed, _ in self.cells}) - len(self.seeds)
+
+    @property
     def steps(self) -> int:
         """The last step there is."""
         return max(step for _, step in self.cells)
@@ -91,12 +119,13 @@ class Map:
 
 
 def maps_of(rows: Iterable[Row]) -> list[Map]:
-    """Return a map for each scenario, of the way of stopping of which it has the most runs."""
+    """Return a map for each scenario, of the way of stopping of which it has the most runs; planted faults apart."""
     cells: dict[str, dict[How, dict[tuple[int, int], str]]] = {}
     for row in rows:
         point = row.point
         if point.step is not None and row.struck_at is not None:
-            of = cells.setdefault(point.scenario, {}).setdefault(point.how, {})
+            name = f"{family(point.scenario)} with the fault {point.fault}" if point.fault else family(point.scenario)
+            of = cells.setdefault(name, {}).setdefault(point.how, {})
             key = (point.seed, point.step)
             if of.get(key) != "violated":
                 of[key] = "violated" if row.violations else row.status
@@ -121,7 +150,7 @@ def by_phase(rows: Iterable[Row]) -> dict[str, list[float]]:
 class Broken:
     """Runs of one scenario, or one planted fault or executor, that broke one invariant, with the first of them.
 
-    `own`: the runtime did it, as it is.
+    `phases` counts them by what they were at when they were stopped. `own`: the runtime did it, as it is.
     """
 
     where: str
@@ -129,37 +158,60 @@ class Broken:
     runs: int
     text: str
     command: str
+    phases: Mapping[str, int] = attrs.field(factory=dict)
     own: bool = False
 
 
 def broken(data: Data) -> list[Broken]:
     """Return what was broken: by the runtime first, scenario by scenario, then with faults planted, then by others."""
     first: dict[tuple[int, str, str], tuple[str, str]] = {}
-    count: Counter[tuple[int, str, str]] = Counter()
-    for rank, where, violations, command in _judged(data):
-        for violation in violations:
-            key = (rank, where, violation.kind)
-            first.setdefault(key, (violation.text, command))
-        count.update({(rank, where, violation.kind) for violation in violations})
-    ordered = sorted(first, key=lambda key: (key[0], key[1], -count[key]))
-    return [Broken(key[1], key[2], count[key], *first[key], own=not key[0]) for key in ordered]
+    phases: dict[tuple[int, str, str], Counter[str]] = {}
+    for rank, where, row, command in _judged(data):
+        for violation in row.violations:
+            first.setdefault((rank, where, violation.kind), (violation.text, command))
+        for kind in {violation.kind for violation in row.violations}:
+            phases.setdefault((rank, where, kind), Counter())[row.phase or "its own end"] += 1
+    ordered = sorted(first, key=lambda key: (key[0], key[1], -phases[key].total(), key[2]))
+    return [_broken(key, phases[key], *first[key]) for key in ordered]
 
 
-def _judged(data: Data) -> Iterator[tuple[int, str, Sequence[Violation], str]]:
-    for row in data.rows:
-        if row.violations:
-            fault = row.point.fault
-            where = f"planted fault {fault}" if fault else row.point.scenario
-            yield int(bool(fault)), where, row.violations, row.point.command
-    for compared in data.compared:
-        if compared.violations:
-            own = compared.executor == TRIO
-            yield (
-                0 if own else 2,
-                compared.scenario if own else compared.executor,
-                compared.violations,
-                compared.command,
-            )
+def _broken(key: tuple[int, str, str], phases: Counter[str], text: str, command: str) -> Broken:
+    rank, where, kind = key
+    return Broken(where, kind, phases.total(), text, command, dict(phases.most_common()), own=not rank)
+
+
+def _judged(data: Data) -> Iterator[tuple[int, str, Row, str]]:
+    """Yield the rows that violate, and in which part of the table, where, and with which command."""
+    for row in (row for row in data.rows if row.violations):
+        fault = row.point.fault
+        where = f"planted fault {fault}" if fault else family(row.point.scenario)
+        yield int(bool(fault)), where, row, row.point.command
+    for each in (each for each in data.compared if each.row.violations):
+        own = each.executor == TRIO
+        yield 0 if own else 2, each.row.point.scenario if own else each.executor, each.row, each.command
+
+
+@attrs.frozen
+class Tried:
+    """A fault that was planted: in how many runs, how many of them broke an invariant, and which."""
+
+    name: str
+    runs: int
+    found: int
+    kinds: tuple[str, ...]
+
+
+def tried_faults(rows: Iterable[Row]) -> list[Tried]:
+    """Return every fault that was planted in `rows`; those that nothing was seen of first."""
+    runs, found = Counter[str](), Counter[str]()
+    kinds: dict[str, set[str]] = {}
+    for row in rows:
+        if fault := row.point.fault:
+            runs[fault] += 1
+            found[fault] += bool(row.violations)
+            kinds.setdefault(fault, set()).update(violation.kind for violation in row.violations)
+    tried = [Tried(name, runs[name], found[name], tuple(sorted(kinds[name]))) for name in sorted(runs)]
+    return sorted(tried, key=lambda each: each.found > 0)
 
 
 def chosen_runs(rows: Sequence[Row], most: int) -> list[tuple[str, Row]]:
@@ -168,7 +220,8 @@ def chosen_runs(rows: Sequence[Row], most: int) -> list[tuple[str, Row]]:
     wanted = [("it broke something", row) for row in rows if row.violations][:1]
     if struck:
         wanted.append(("it took longest to stop", struck[-1]))
-        wanted.append(("half of all runs stopped sooner", struck[len(struck) // 2]))
+        busy = [row for row in struck if row.phase == "running"] or struck
+        wanted.append(("of the runs with tools under way, half stopped sooner", busy[len(busy) // 2]))
     wanted += [("nobody stopped it", row) for row in rows if row.point.step is None][:1]
     seen, chosen = set(), []
     for why, row in wanted:

@@ -9,16 +9,10 @@ _KINDS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c
 
 _LINES = (0, 1, 2, 3, 4, 6)
 
-_DASHES = ("solid", "dashed", "dotted", "double", "groove", "ridge")
-
 _ROLES = "\n".join(
     (
         *(f".k{number} {{ fill: {colour}; background: {colour}; }}" for number, colour in enumerate(_KINDS)),
         *(f".c{number} {{ stroke: {_KINDS[at]}; }}" for number, at in enumerate(_LINES)),
-        *(
-            f".l{number} {{ background: none; height: 0; border-top: 3px {_DASHES[number]} {_KINDS[at]}; }}"
-            for number, at in enumerate(_LINES)
-        ),
     )
 )
 
@@ -41,10 +35,16 @@ code {{ font: .86em/1.4 ui-monospace, monospace; overflow-wrap: anywhere; }}
 .fact {{ background: var(--card); border-radius: .5rem; padding: .6rem 1rem; font-size: .9rem; color: var(--soft); }}
 .fact b {{ display: block; font-size: 1.4rem; color: var(--ink); font-variant-numeric: tabular-nums; }}
 .fact.bad b {{ color: var(--bad); }}
-.wide {{ overflow-x: auto; }}
+.wide {{ overflow-x: auto; background: linear-gradient(to right, var(--paper) 1.5rem, transparent 3rem) local,
+  linear-gradient(to left, var(--paper) 1.5rem, transparent 3rem) local,
+  linear-gradient(to right, var(--line), transparent .8rem),
+  linear-gradient(to left, var(--line), transparent .8rem); }}
 figure {{ margin: 1rem 0 1.5rem; }} figcaption {{ font-size: .9rem; color: var(--soft); margin-bottom: .35rem; }}
-svg {{ display: block; width: 100%; min-width: 44rem; height: auto; font: 12px system-ui, sans-serif; }}
-text {{ fill: var(--ink); }} .grid {{ stroke: var(--line); }}
+svg {{ display: block; width: 100%; min-width: 60rem; height: auto; font: 13px system-ui, sans-serif; }}
+.box {{ fill: var(--card); stroke: var(--line); }}
+text {{ fill: var(--ink); stroke: var(--paper); stroke-width: 3px; paint-order: stroke; }}
+.key {{ display: inline-block; width: 2.75rem; min-width: 0; margin-right: .4em; vertical-align: middle; }}
+.grid {{ stroke: var(--line); }}
 .curve {{ fill: none; stroke-width: 2.2; }}
 .stop {{ stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 4 3; }}
 .legend {{ display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; font-size: .9rem; max-width: none; }}
@@ -56,6 +56,7 @@ td, th {{ border-bottom: 1px solid var(--line); padding: .3rem .8rem .3rem 0; te
 th {{ font-weight: 600; vertical-align: bottom; }} table:not(.first) th {{ white-space: nowrap; }}
 td:first-child, th:first-child {{ text-align: left; }}
 .first td:nth-child(2), .first th:nth-child(2) {{ text-align: left; min-width: 15rem; }}
+.faults td, .faults th, .spans td, .spans th {{ text-align: left; }}
 .texts {{ min-width: 40rem; }} .texts td, .texts th {{ text-align: left; overflow-wrap: anywhere; }}
 .texts td:nth-child(2) code {{ white-space: nowrap; }} .texts td:nth-child(3) {{ text-align: right; }}
 summary {{ cursor: pointer; color: var(--accent); }}
@@ -71,6 +72,13 @@ summary {{ cursor: pointer; color: var(--accent); }}
 .p-asking {{ fill: #e69f00; background: #e69f00; }} .p-queued {{ fill: #56b4e9; background: #56b4e9; }}
 .p-running {{ fill: #009e73; background: #009e73; }} .p-stopping {{ fill: #d55e00; background: #d55e00; }}
 {_ROLES}
+@media (max-width: 40rem) {{ .violations, .violations tbody, .violations tr, .violations td {{ display: block; }}
+  .violations {{ min-width: 0; }} .violations thead {{ display: none; }} .violations td {{ border: 0; padding: 0; }}
+  .violations td:nth-child(n) {{ text-align: left; }} .violations td:first-child {{ font-weight: 600; }}
+  .violations tr {{ border-bottom: 1px solid var(--line); padding: .5rem 0; }}
+  .violations td:nth-child(3)::before {{ content: "runs: "; }}
+  .violations td:nth-child(4)::before {{ content: "stopped at: "; }} }}
 @media print {{ body {{ font-size: 11pt; }} main {{ max-width: none; padding: 0; }} svg {{ min-width: 0; }}
-  .wide {{ overflow: visible; }} figure, tr {{ break-inside: avoid; }} * {{ print-color-adjust: exact; }} }}
+  .wide {{ overflow: visible; }} svg, tr {{ break-inside: avoid; }} h2, h3, figcaption {{ break-after: avoid; }}
+  details::details-content {{ content-visibility: visible; block-size: auto; }} * {{ print-color-adjust: exact; }} }}
 """
