@@ -108,7 +108,9 @@ def _points(found: Sequence[Summary]) -> str:
     title = "Where in the run the request came"
     rows = [(each.executor, each.points) for each in found]
     heads = ("executor", *(f"{100 * at // PARTS} %" for at in range(PARTS)))
-    shown = table(heads, ((name, *(f"{bad}/{of}" if of else None for of, bad in points)) for name, points in rows))
+    shown = table(
+        heads, ((name, *(f"{bad}/{of}" if of else None for of, bad in points)) for name, points in rows), "parts"
+    )
     words = (
         "From the first step of a run on the left to its last on the right. The fuller a box, the more of the runs"
         " that were stopped there broke something; an empty one means none, no box that no run was stopped there."

@@ -20,9 +20,9 @@ STYLE = f"""
 :root {{ color-scheme: light dark; --ink: #1c2128; --soft: #5b6470; --paper: #fff; --card: #f4f6f8; --line: #d8dce1;
   --good: #7fb8a4; --stopped: #9fb6d6; --limit: #e3c565; --refused: #c9a0c4; --failed: #d9a07a; --bad: #c8102e;
   --crashed: #8a8f98; --accent: #0b5cad; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e4e7eb; --soft: #9aa3ae; --paper: #14171b; --card: #1d2228;
-  --line: #363d46; --good: #3f7f6a; --stopped: #3d5a80; --limit: #96802b; --refused: #7d5578; --failed: #96603a;
-  --bad: #ff4d5e; --crashed: #6b7078; --accent: #6db1ff; }} }}
+@media screen and (prefers-color-scheme: dark) {{ :root {{ --ink: #e4e7eb; --soft: #9aa3ae; --paper: #14171b;
+  --card: #1d2228; --line: #363d46; --good: #3f7f6a; --stopped: #3d5a80; --limit: #96802b; --refused: #7d5578;
+  --failed: #96603a; --bad: #ff4d5e; --crashed: #6b7078; --accent: #6db1ff; }} }}
 * {{ box-sizing: border-box; }}
 body {{ color: var(--ink); background: var(--paper); font: 16px/1.55 system-ui, sans-serif; margin: 0; }}
 main {{ max-width: 72rem; margin: 0 auto; padding: 1.5rem clamp(1rem, 3vw, 2rem) 3rem; }}
@@ -78,7 +78,10 @@ summary {{ cursor: pointer; color: var(--accent); }}
   .violations tr {{ border-bottom: 1px solid var(--line); padding: .5rem 0; }}
   .violations td:nth-child(3)::before {{ content: "runs: "; }}
   .violations td:nth-child(4)::before {{ content: "stopped at: "; }} }}
-@media print {{ body {{ font-size: 11pt; }} main {{ max-width: none; padding: 0; }} svg {{ min-width: 0; }}
-  .wide {{ overflow: visible; }} svg, tr {{ break-inside: avoid; }} h2, h3, figcaption {{ break-after: avoid; }}
+@media print {{ :root {{ color-scheme: light; }} body {{ font-size: 11pt; }} main {{ max-width: none; padding: 0; }}
+  td, th {{ font-size: 8pt; padding-right: .5rem; }} table:not(.first) th {{ white-space: normal; }}
+  svg, .texts {{ min-width: 0; }} .key {{ width: 2.75rem; }} .wide {{ overflow: visible; background: none; }}
+  svg, tr {{ break-inside: avoid; }} h2, h3, figcaption {{ break-after: avoid; }}
+  .parts td, .parts th {{ font-size: 5.5pt; padding-right: .2rem; }}
   details::details-content {{ content-visibility: visible; block-size: auto; }} * {{ print-color-adjust: exact; }} }}
 """
