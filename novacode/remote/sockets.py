@@ -81,6 +81,7 @@ class _Connection:
     async def run(self) -> _Over | None:
         """Talk until one side ends it; returns with which code to close, `None` where the client has closed."""
         client: Client | None = None
+        refused: BadMessage | None = None
         try:
             client = await self._greeted()
             if client is None:
@@ -90,13 +91,14 @@ class _Connection:
                 nursery.start_soon(self._speak, client, nursery.cancel_scope)
             return self._over
         except BadMessage as bad:
-            await self._text(protocol.encode(bad.reply()))
-            return _Over(_TOO_BIG if bad.code == "too_big" else _POLICY, bad.code)
+            refused = bad
         except _Over as over:
             return over
         finally:
             if client is not None:
                 client.leave()
+        await self._text(protocol.encode(refused.reply()))
+        return _Over(_TOO_BIG if refused.code == "too_big" else _POLICY, refused.code)
 
     async def _greeted(self) -> Client | None:
         """Return the client that has said hello; `None` where it went away. Raises `BadMessage` and `_Over`."""
@@ -126,15 +128,18 @@ class _Connection:
         scope.cancel()
 
     async def _take(self, client: Client, text: str) -> None:
+        fatal: BadMessage | None = None
         try:
             if not self._pace.take():
                 raise BadMessage("too_fast", f"more than {_PER_SECOND:g} messages a second came", fatal=True)
             await client.take(protocol.parse(text))
         except BadMessage as bad:
-            if bad.fatal:
-                await self._text(protocol.encode(bad.reply()))
-                raise _Over(_TOO_BIG if bad.code == "too_big" else _POLICY, bad.code) from None
-            client.tell(bad.reply())
+            if not bad.fatal:
+                client.tell(bad.reply())
+            fatal = bad if bad.fatal else None
+        if fatal is not None:
+            await self._text(protocol.encode(fatal.reply()))
+            raise _Over(_TOO_BIG if fatal.code == "too_big" else _POLICY, fatal.code)
 
     async def _speak(self, client: Client, scope: trio.CancelScope) -> None:
         """Send what there is to send."""
