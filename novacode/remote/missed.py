@@ -27,23 +27,17 @@ __all__ = ["Missed", "Piece", "last_seq", "of_records"]
 _HEAD = re.compile(rb'\{"seq":(\d{1,15}),')
 _SEAL = re.compile(rb',"crc":"([0-9a-f]{8})"\}\n\Z')
 _PIECE = 64 * 1024
-_EVERY = 256
 _KNOWN = frozenset(TAGS.values())
 
 Piece = list[tuple[int, bytes]]
 """Events in order: the `seq` of each, and the event as JSON."""
 
 
-@attrs.define
+@attrs.frozen
 class Missed:
-    """The journal at `path`. `read` is for a thread; one at a time.
-
-    It remembers where some events stand, so that who asks for the last few does not pay for all.
-    """
+    """The journal at `path`. `read` is for a thread."""
 
     path: Path
-    _marks: list[tuple[int, int]] = attrs.field(factory=list)
-    """The `seq` of an event, and where its line begins; rising in both."""
 
     def read(self, after: int, until: int | None, at: int | None = None) -> tuple[Piece, int | None]:
         """Return a piece of the events after `after` and up to `until`, and where to go on; `None` at the end.
@@ -52,39 +46,28 @@ class Missed:
         """
         try:
             with self.path.open("rb") as file:
-                return self._read(file, after, until, self._begin(after) if at is None else at)
+                return _read(file, after, until, at or 0)
         except OSError as error:
             raise SessionError(f"{self.path} cannot be read: {error.strerror or error}") from error
 
-    def _read(self, file: BinaryIO, after: int, until: int | None, at: int) -> tuple[Piece, int | None]:
-        found: Piece = []
-        size = 0
-        for place, end, event in self._events(file, at):
-            if event[0] <= after:
-                continue
-            if until is not None and event[0] > until:
-                return found, None
-            if size >= _PIECE:
-                return found, place
-            found.append(event)
-            size += end - place
-        return found, None
 
-    def _events(self, file: BinaryIO, at: int) -> Iterator[tuple[int, int, tuple[int, bytes]]]:
-        """Yield the events from the place `at` on, with where each line begins and ends; notes some places."""
-        file.seek(at)
-        end = at
-        for number, line in enumerate(file):
-            place, end = end, end + len(line)
-            event = _event(line)
-            if event is None:
-                continue
-            if number % _EVERY == 0 and (not self._marks or self._marks[-1][0] < event[0]):
-                self._marks.append((event[0], place))
-            yield place, end, event
-
-    def _begin(self, after: int) -> int:
-        return max((place for seq, place in self._marks if seq <= after), default=0)
+def _read(file: BinaryIO, after: int, until: int | None, at: int) -> tuple[Piece, int | None]:
+    found: Piece = []
+    size = 0
+    file.seek(at)
+    end = at
+    for line in file:
+        place, end = end, end + len(line)
+        event = _event(line)
+        if event is None or event[0] <= after:
+            continue
+        if until is not None and event[0] > until:
+            return found, None
+        if size >= _PIECE:
+            return found, place
+        found.append(event)
+        size += len(line)
+    return found, None
 
 
 def of_records(records: Sequence[Stamped], after: int, until: int | None) -> Piece:

@@ -156,13 +156,12 @@ def test_what_is_read_from_the_journal_is_what_was_written(
     lines = [encode(Header(SessionId("s"), "/", 1.0)), *map(encode, events)]
     path.write_bytes(b"".join(lines) + (lines[-1][:-3] if torn else b""))
     missed = Missed(path)
-    for _ in range(2):  # with and without the places it has noted
-        found, at = missed.read(after, None)
-        while at is not None:
-            more, at = missed.read(after, None, at)
-            found += more
-        assert [seq for seq, _ in found] == [seq for seq in range(1, len(sizes) + 1) if seq > after]
-        assert all(b'"crc"' not in text for _, text in found)
+    found, at = missed.read(after, None)
+    while at is not None:
+        more, at = missed.read(after, None, at)
+        found += more
+    assert [seq for seq, _ in found] == [seq for seq in range(1, len(sizes) + 1) if seq > after]
+    assert all(b'"crc"' not in text for _, text in found)
     assert last_seq(path) == len(sizes)
 
 
