@@ -43,7 +43,7 @@ def report_page(data: Data, wish: Wish | None = None) -> str:
         _violations(found),
         timeline_section(data.rows, wish.timelines),
         map_section(maps_of(data.rows)),
-        latency_section(by_phase(data.rows)),
+        latency_section(by_phase(data.rows), by_phase(data.real)),
         compare_section(summaries(data.compared)),
         _faults(tried_faults(data.rows)),
     ]
@@ -58,9 +58,9 @@ def report_page(data: Data, wish: Wish | None = None) -> str:
 
 def _facts(data: Data, found: Sequence[Broken]) -> str:
     rows = data.rows
-    own = sum(bool(row.violations) for row in rows if not row.point.fault)
+    own = sum(bool(row.violations) for row in (*rows, *data.real) if not row.point.fault)
     own += sum(bool(each.row.violations) for each in data.compared if each.executor == TRIO)
-    all_rows = [*rows, *(each.row for each in data.compared)]
+    all_rows = [*rows, *data.real, *(each.row for each in data.compared)]
     facts = [
         ("runs", len(all_rows)),
         ("of them stopped", sum(row.struck_at is not None for row in all_rows)),

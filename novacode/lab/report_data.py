@@ -31,22 +31,25 @@ __all__ = [
 ]
 
 _MOST_SEEDS = 40  # rows of one map
+_NO_COMMAND = "(real processes: nothing does exactly this again)"
 
 
 @attrs.frozen
 class Data:
-    """All rows of the files that were read. `sources` are their names."""
+    """All rows of the files that were read. `sources` are their names; `real` are those of runs in real time."""
 
     sources: tuple[str, ...]
     rows: tuple[Row, ...] = ()
     compared: tuple[Compared, ...] = ()
+    real: tuple[Row, ...] = ()
 
 
 @attrs.define
 class Reading:
-    """Collects rows of both forms."""
+    """Collects rows of all forms."""
 
     rows: list[Row] = attrs.field(factory=list)
+    real: list[Row] = attrs.field(factory=list)
     compared: list[Compared] = attrs.field(factory=list)
 
     def take(self, data: Mapping[str, Any]) -> None:
@@ -54,7 +57,7 @@ class Reading:
         if "executor" in data:
             self.compared.append(Compared.load(data))
         else:
-            self.rows.append(Row.load(data))
+            (self.real if data.get("real") else self.rows).append(Row.load(data))
 
 
 def read_data(paths: Sequence[Path]) -> Data:
@@ -73,10 +76,11 @@ def read_data(paths: Sequence[Path]) -> Data:
                 reading.take(json.loads(line))
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(f"{path}, line {number} is no row of the lab: {error!r}") from error
-    if not reading.rows and not reading.compared:
+    if not (reading.rows or reading.compared or reading.real):
         named = ", ".join(map(str, paths))
         raise InputError(f"there is no row in {named}: `novacode lab explore … --out FILE` writes some")
-    return Data(tuple(path.name for path in paths), tuple(reading.rows), tuple(reading.compared))
+    names = tuple(path.name for path in paths)
+    return Data(names, tuple(reading.rows), tuple(reading.compared), tuple(reading.real))
 
 
 def family(scenario: str) -> str:
@@ -186,6 +190,8 @@ def _judged(data: Data) -> Iterator[tuple[int, str, Row, str]]:
         fault = row.point.fault
         where = f"planted fault {fault}" if fault else family(row.point.scenario)
         yield int(bool(fault)), where, row, row.point.command
+    for row in (row for row in data.real if row.violations):
+        yield 0, f"{family(row.point.scenario)}, in real time", row, _NO_COMMAND
     for each in (each for each in data.compared if each.row.violations):
         own = each.executor == TRIO
         yield 0 if own else 2, each.row.point.scenario if own else each.executor, each.row, each.command

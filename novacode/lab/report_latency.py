@@ -13,14 +13,18 @@ __all__ = ["latency_figure", "latency_section"]
 _MOST_CURVES = 6  # in one drawing; the table below it has all
 
 
-def latency_section(samples: Mapping[str, Sequence[float]]) -> str:
-    """Return the section about latencies by phase; nothing where no run was struck."""
-    if not samples:
-        return ""
-    return (
-        "<h2>From the request to quiet</h2>\n<p>By what the run was at when it was stopped; virtual time, in which only"
-        f" what a scenario says takes time.</p>\n{latency_figure(samples, 'Latency by phase', 'phase')}"
-    )
+def latency_section(samples: Mapping[str, Sequence[float]], real: Mapping[str, Sequence[float]]) -> str:
+    """Return the section about latencies by phase, virtual and real; nothing where no run was struck."""
+    parts = []
+    if samples:
+        words = (
+            "Virtual time, in which only what a scenario says takes time; by what the run was at when it was stopped."
+        )
+        parts.append(f"<p>{words}</p>\n{latency_figure(samples, 'Latency by phase', 'phase')}")
+    if real:
+        words = "Real time: the calls were real processes, on the machine that the runs were made on."
+        parts.append(f"<p>{words}</p>\n{latency_figure(real, 'Latency by phase, in real time', 'phase')}")
+    return "".join(("<h2>From the request to quiet</h2>\n", *parts)) if parts else ""
 
 
 def latency_figure(samples: Mapping[str, Sequence[float]], label: str, of: str) -> str:

@@ -17,6 +17,7 @@ __all__ = ["bars", "curve_legend", "curves", "heat_map", "lanes", "stretches", "
 _WIDTH = 900
 _LEFT = 120
 _ROW = 22
+_HEAD = 10  # above a map, so that its first line can be named where lines are thin
 _EVEN = 15.0  # seconds: what takes longer would press the rest of an even axis to one side
 DASHES = ("", "7 3", "2 3", "10 3 2 3", "1 5", "14 4")
 
@@ -26,7 +27,7 @@ def heat_map(found: Map) -> str:
     seeds, steps = found.seeds, found.steps
     row = max(4, min(16, 240 // max(1, len(seeds))))
     scale = _WIDTH / max(1, steps)
-    height = row * len(seeds) + 40
+    height = _HEAD + row * len(seeds) + 40
     parts = [_open(height, f"Outcomes of {found.scenario} by step and seed")]
     for line, seed in enumerate(seeds):
         for status, begin, end in stretches(found, seed):
@@ -34,12 +35,12 @@ def heat_map(found: Map) -> str:
                 f"seed {seed}, steps {begin} to {end - 1}: {status}" if end - begin > 1 else _cell(seed, begin, status)
             )
             parts.append(
-                f'<rect x="{_LEFT + (begin - 1) * scale:.2f}" y="{line * row}" width="{(end - begin) * scale:.2f}"'
-                f' height="{row - 1}" class="{_class(status)}"><title>{escape(title)}</title></rect>'
+                f'<rect x="{_LEFT + (begin - 1) * scale:.2f}" y="{_HEAD + line * row}"'
+                f' width="{(end - begin) * scale:.2f}" height="{row - 1}" class="{_class(status)}"><title>{escape(title)}</title></rect>'
             )
     for line, seed in enumerate(seeds):
         if line % max(1, math.ceil(14 / row)) == 0:
-            parts.append(_text(_LEFT - 8, line * row + row - 2, f"seed {seed}", "end"))
+            parts.append(_text(_LEFT - 8, _HEAD + line * row + row - 2, f"seed {seed}", "end"))
     at_steps = (max(1, round(step)) for step in _ticks(steps))
     parts += (_text(_LEFT + (step - 0.5) * scale, height - 22, str(step), "middle") for step in at_steps)
     parts.append(_text(_LEFT + _WIDTH, height - 6, "scheduling step before which it was stopped", "end"))
@@ -95,7 +96,7 @@ def curves(samples: Mapping[str, Sequence[float]], label: str) -> str:
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(_text(_LEFT - 8, y + 4, f"{share:.0%}", "end"))
     parts += (_text(axis.at(tick), height + 18, f"{tick:g}", "middle") for tick in axis.ticks())
-    words = "seconds of virtual time from the request to quiet" + (", logarithmic" if axis.bent else "")
+    words = "seconds from the request to quiet" + (", logarithmic" if axis.bent else "")
     parts.append(_text(_LEFT + _WIDTH, height + 40, words, "end"))
     for number, (name, values) in enumerate(samples.items()):
         parts.append(_curve(number, _steps(values, axis, height, top), f"<title>{escape(name)}</title>"))

@@ -261,6 +261,18 @@ def test_files_that_hold_no_rows_are_named(tmp_path: Path, text: str, words: str
         read_data([file])
 
 
+def test_runs_in_real_time_are_told_apart(tmp_path: Path) -> None:
+    """They are neither drawn again in simulation nor mixed with virtual seconds; their violations count."""
+    slow = a_row(step=None, quiet_at=0.07, scenario="fan-out?draw=1", violations=(Violation("alive", "a daemon"),))
+    file = write(tmp_path / "rows.jsonl", [slow.dump() | {"real": True}, a_row().dump() | {"real": False}])
+    data = read_data([file])
+    assert (data.rows, data.real) == ((a_row(),), (slow,))
+    page = report_page(data)
+    assert "fan-out, in real time" in page
+    assert "nothing does exactly this again" in page
+    assert page.count('aria-label="Latency by phase') == 2
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.jsonl cannot be read: No such file"):
         read_data([tmp_path / "none.jsonl"])
