@@ -36,7 +36,8 @@ def heat_map(found: Map) -> str:
             )
             parts.append(
                 f'<rect x="{_LEFT + (begin - 1) * scale:.2f}" y="{_HEAD + line * row}"'
-                f' width="{(end - begin) * scale:.2f}" height="{row - 1}" class="{_class(status)}"><title>{escape(title)}</title></rect>'
+                f' width="{(end - begin) * scale:.2f}" height="{row - 1}" class="{_class(status)}">'
+                f"<title>{escape(title)}</title></rect>"
             )
     for line, seed in enumerate(seeds):
         if line % max(1, math.ceil(14 / row)) == 0:
