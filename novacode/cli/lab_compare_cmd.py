@@ -50,7 +50,9 @@ def command(scenarios: Sequence[str], executors: Sequence[str], **given: Any) ->
     _keep(rows, given["out"], given["csv_file"])
     found = summaries(rows)
     _show(found, sys.stdout)
-    if given["verbose"] or given["step"] is not None:
+    if given["step"] is not None:
+        _all(rows, sys.stdout)
+    elif given["verbose"]:
         _examples(rows, sys.stdout)
     return int(any(summary.violating for summary in found if summary.executor == TRIO))
 
@@ -117,3 +119,10 @@ def _examples(rows: Sequence[Compared], file: TextIO) -> None:
             if (row.executor, violation.kind) not in shown:
                 shown.add((row.executor, violation.kind))
                 file.write(f"\n{row.executor} {violation.kind}: {violation.text}\n  {row.command}\n")
+
+
+def _all(rows: Sequence[Compared], file: TextIO) -> None:
+    """Write everything that was broken: who names a step wants to see what happens there."""
+    for row in rows:
+        for violation in row.row.violations:
+            file.write(f"\n{row.executor} {violation.kind}: {violation.text}\n  {row.command}\n")

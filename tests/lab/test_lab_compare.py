@@ -109,6 +109,15 @@ def test_a_run_can_be_had_again_from_its_command() -> None:
     assert f"{row.violations[0].kind}: {row.violations[0].text}" in result.output
 
 
+def test_a_step_that_is_named_shows_all_that_it_broke() -> None:
+    """Two violations of one kind too."""
+    (row,) = compare("br-059-two-questions", "swallowing", step=7)
+    result = CliRunner().invoke(command, row.command.split()[3:], standalone_mode=False)
+    told = [f"{violation.kind}: {violation.text}" for violation in row.row.violations]
+    assert len(told) == 3
+    assert [text for text in told if text not in result.output] == []
+
+
 def test_rows_come_back_from_their_file(tmp_path: Path) -> None:
     out, table = tmp_path / "rows.jsonl", tmp_path / "rows.csv"
     arguments = ["plain", "--executor", "no-wait", "--executor", TRIO, "--out", str(out), "--csv", str(table)]
