@@ -124,5 +124,7 @@ def _examples(rows: Sequence[Compared], file: TextIO) -> None:
 def _all(rows: Sequence[Compared], file: TextIO) -> None:
     """Write everything that was broken: who names a step wants to see what happens there."""
     for row in rows:
-        for violation in row.row.violations:
-            file.write(f"\n{row.executor} {violation.kind}: {violation.text}\n  {row.command}\n")
+        file.writelines(
+            f"\n{row.executor} {violation.kind}: {violation.text}\n  {row.command}\n"
+            for violation in row.row.violations
+        )
