@@ -20,7 +20,7 @@ __all__ = ["Audience"]
 _SOON = 0.02
 """Seconds in which events are gathered into one frame; a little more for each watcher."""
 
-_MORE = 0.002
+_MORE = 0.004
 _TAIL = 4 << 20
 """Bytes of fragments of the turn under way that are kept for who comes in the middle of it."""
 
