@@ -11,14 +11,16 @@ import difflib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
 from novacode.app.home import environment, home_folder
 from novacode.app.hook_files import read_hook_file
+from novacode.app.mcp_servers import read_mcp_file, settled_servers
 from novacode.app.rule_settings import RulePlace, rule_of
-from novacode.app.rule_store import personal_file
 from novacode.app.settings_keys import KEYS, Key
+from novacode.app.settings_places import Places, folder_of, project_folder
 from novacode.app.toml import TomlError, read_toml
 from novacode.app.trust import TrustedFolders
 from novacode.authority.hook_settings import HookSpec, parse_hooks
@@ -26,6 +28,9 @@ from novacode.authority.modes import Mode
 from novacode.authority.rules import Rule
 from novacode.errors import SettingsError, UsageError
 from novacode.values.parts import JSON
+
+if TYPE_CHECKING:
+    from novacode.mcp.config import ServerConfig
 
 __all__ = [
     "Places",
@@ -71,6 +76,7 @@ class Settings:
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     hooks: tuple[HookSpec, ...] = ()
+    mcp_servers: tuple[ServerConfig, ...] = ()
     snapshots_enabled: bool = True
     snapshots_max_file_mb: int = 20
     snapshots_max_files: int = 50_000
@@ -82,42 +88,6 @@ class Settings:
     sandbox_network: bool = False
     where: Mapping[str, str] = attrs.field(factory=dict)
     warnings: tuple[str, ...] = ()
-
-
-@attrs.frozen
-class Places:
-    """Where settings are looked for: `home` is NovaCode's own folder, `cwd` where the run works."""
-
-    home: Path
-    cwd: Path
-
-    @property
-    def user(self) -> Path:
-        """The user's file."""
-        return self.home / "config.toml"
-
-    @property
-    def personal(self) -> Path:
-        """The file with what the user allowed for good in this folder. It is their own, so it needs no trust."""
-        return personal_file(self.home, self.cwd)
-
-    @property
-    def project(self) -> tuple[Path, ...]:
-        """The project's file and the local one beside it; none where `.novacode` is NovaCode's own folder."""
-        folder = project_folder(self.cwd) / ".novacode"
-        if folder.resolve() == self.home.resolve():
-            return ()
-        return (folder / "config.toml", folder / "config.local.toml")
-
-    @property
-    def hooks(self) -> Path:
-        """The user's file of hooks, in the form other agents use."""
-        return self.home / "hooks.json"
-
-    @property
-    def project_hooks(self) -> tuple[Path, ...]:
-        """The project's file of hooks, with the same exception as for `project`."""
-        return tuple(path.with_name("hooks.json") for path in self.project[:1])
 
 
 @attrs.frozen
@@ -136,24 +106,6 @@ class _Value:
         return self.place
 
 
-def project_folder(cwd: Path) -> Path:
-    """Return the nearest folder from `cwd` up to its repository's root with something in `.novacode`; else `cwd`."""
-    for folder in (cwd, *cwd.parents):
-        if _holds_something(folder / ".novacode"):
-            return folder
-        if (folder / ".git").exists():
-            break
-    return cwd
-
-
-def _holds_something(folder: Path) -> bool:
-    """Whether `folder` is one that is not empty: an empty one, as a sandbox makes it for a time, hides no other."""
-    try:
-        return any(folder.iterdir())
-    except OSError:
-        return folder.is_dir()  # one that cannot be looked into may hold anything
-
-
 def load_settings(places: Places, environ: Mapping[str, str], flags: Mapping[str, JSON] | None = None) -> Settings:
     """Return what all sources add up to. `flags` are keys of the table with values; `None` values are not set.
 
@@ -163,9 +115,9 @@ def load_settings(places: Places, environ: Mapping[str, str], flags: Mapping[str
     warnings: list[str] = []
     own = (places.user, places.hooks, places.personal)
     found: list[tuple[str, _Value]] = [item for path in own for item in _from_file(path, warnings)]
-    for path in (*places.project, *places.project_hooks):
+    for path in (*places.project, *places.project_hooks, places.servers):
         values = list(_from_file(path, warnings))
-        if not trusted.trusts(path.parent.parent):
+        if not trusted.trusts(folder_of(path)):
             values = _without_trust(path, values, warnings, trusted.path)
         found += values
     found += _from_environment(environ, warnings)
@@ -180,7 +132,7 @@ def wanting_trust(places: Places) -> tuple[tuple[Path, str, JSON], ...]:
     """
     return tuple(
         (path, key, found.value)
-        for path in (*places.project, *places.project_hooks)
+        for path in (*places.project, *places.project_hooks, places.servers)
         for key, found in _from_file(path, [])
         if KEYS[key].needs_trust
     )
@@ -188,9 +140,10 @@ def wanting_trust(places: Places) -> tuple[tuple[Path, str, JSON], ...]:
 
 def _from_file(path: Path, warnings: list[str]) -> Iterator[tuple[str, _Value]]:
     if path.suffix == ".json":
-        hooks = read_hook_file(path, warnings)
-        if hooks is not None:
-            yield "hooks", _Value(hooks, str(path))
+        is_servers = path.name == ".mcp.json"
+        found = read_mcp_file(path, warnings) if is_servers else read_hook_file(path, warnings)
+        if found is not None:
+            yield "mcp_servers" if is_servers else "hooks", _Value(found, str(path))
         return
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -229,8 +182,8 @@ def _without_trust(
     if held:
         warnings.append(
             f"{path}: {', '.join(f'`{key}`' for key in held)} is left out, because the folder is not trusted. If you"
-            f" trust what it says: novacode config trust {shlex.quote(str(path.parent.parent))} (or, by hand, in"
-            f' {trust_file}: folders = ["{path.parent.parent}"])'
+            f" trust what it says: novacode config trust {shlex.quote(str(folder_of(path)))} (or, by hand, in"
+            f' {trust_file}: folders = ["{folder_of(path)}"])'
         )
     return [(key, value) for key, value in values if not KEYS[key].needs_trust]
 
@@ -256,6 +209,11 @@ def _put_together(found: Sequence[tuple[str, _Value]], warnings: list[str], fold
         elif key == "hooks":
             value, told = parse_hooks(value, given.place)
             warnings += told
+        elif key == "mcp_servers":
+            from novacode.mcp.config import parse_servers  # hardly any settings name one
+
+            value, told = parse_servers(value, given.place)
+            warnings += told
         values[key] = (*values.get(key, ()), *value) if KEYS[key].adds_up else value
         where[key] = f"{where[key]}, {given.place}" if KEYS[key].adds_up and key in where else given.place
     return Settings(
@@ -263,6 +221,7 @@ def _put_together(found: Sequence[tuple[str, _Value]], warnings: list[str], fold
         where=where,
         warnings=tuple(warnings),
         mode=Mode(values.pop("permissions.mode", Mode.DEFAULT)),
+        mcp_servers=settled_servers(values.pop("mcp_servers", ())),
         **{field_of(key): value for key, value in values.items() if key not in _RULE_KEYS},
     )
 

@@ -110,6 +110,15 @@ def _hooks(value: JSON) -> JSON:
     return value
 
 
+def _servers(value: JSON) -> Mapping[str, JSON]:
+    """Tell apart what may be servers and what cannot; each is read where its file is known."""
+    if isinstance(value, str):
+        value = json.loads(value)
+    if not isinstance(value, Mapping):
+        raise ValueError
+    return value
+
+
 def _rules(value: JSON) -> tuple[JSON, ...]:
     if isinstance(value, str):
         value = json.loads(value) if value.lstrip().startswith("[") else [value]
@@ -151,6 +160,7 @@ KEYS: Mapping[str, Key] = {
     "sandbox_network": Key(_yes_or_no, "true or false", needs_trust=True),
     "system_prompt": Key(_text, "a text"),
     "append_system_prompt": Key(_text, "a text"),
+    "mcp_servers": Key(_servers, "tables, each begun with [mcp_servers.NAME]", needs_trust=True, adds_up=True),
     "hooks": Key(
         _hooks, "tables, each begun with [[hooks]], or lists of hooks by event", needs_trust=True, adds_up=True
     ),

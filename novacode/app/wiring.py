@@ -18,6 +18,7 @@ from novacode.app.hooking import hook_facts, hooks_of
 from novacode.app.instructions import load_instructions
 from novacode.app.interrupts import Ladder
 from novacode.app.limiting import agent_options, prompt_of, retry_of, unheld
+from novacode.app.mcp_servers import McpSession, servers_of
 from novacode.app.rule_store import RuleStore
 from novacode.app.sandboxing import sandbox_of
 from novacode.app.setup import Setup
@@ -70,6 +71,7 @@ class App:
     _taping: Taping = attrs.field(factory=NoTape)
     _dirty: list[trio.Event] = attrs.field(factory=lambda: [trio.Event()])
     sandbox: Sandbox | None = None
+    mcp: McpSession = attrs.field(factory=McpSession)
 
     @property
     def bus(self) -> Bus:
@@ -98,10 +100,14 @@ class App:
             task_status.started()
 
     async def upkeep(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Bring the journal to the disk, and the tape, until cancelled; alone where somebody else receives signals."""
+        """Bring the journal to the disk, and the tape, and keep the MCP servers, until cancelled.
+
+        Alone where somebody else receives signals.
+        """
         self.bus.subscribe(self._note_turn)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._flush_turns)
+            nursery.start_soon(self.mcp.serve)
             nursery.start_soon(self._taping.background, self.agent)
             task_status.started()
 
@@ -204,6 +210,7 @@ def _assemble(
     box = sandbox and sandbox.with_spill(spill)
     real = RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep, sandbox=box)
     processes = stand_in or real
+    mcp = McpSession() if stand_in else servers_of(settings, processes, setup.cwd, setup.environ, tools)
     permissions = Permissions(
         Policy(settings.mode, settings.rules, analyse), RuleStore(setup.home, setup.rules_of or setup.cwd).add
     )
@@ -225,6 +232,7 @@ def _assemble(
         request=requests(choice.name, prompt_of(setup, instructions.text), tools),
         retry=taping.retry(retry_of(settings, setup.seed if deterministic else None)),
         clock=clock,
+        ready=mcp.ready,
     )
     bus = Bus(clock, loaded.last_seq)
     bus.subscribe(session.journal.append)
@@ -255,6 +263,7 @@ def _assemble(
         client,
         taping,
         sandbox=sandbox,
+        mcp=mcp,
     )
 
 

@@ -123,9 +123,16 @@ def _value(settings: Settings, key: str) -> JSON:
             return dict.fromkeys(settings.env_set, _HIDDEN)
         case "hooks":
             return [_hook(attrs.asdict(hook)) for hook in settings.hooks]
+        case "mcp_servers":
+            return [_server(attrs.asdict(server)) for server in settings.mcp_servers]
         case _:
             value = getattr(settings, field_of(key))
             return list(value) if isinstance(value, tuple) else value
+
+
+def _server(fields: Mapping[str, JSON]) -> dict[str, JSON]:
+    secret = {name: dict.fromkeys(fields[name], _HIDDEN) for name in ("env", "headers")}
+    return {name: value for name, value in {**fields, **secret}.items() if value not in ("", (), {})}
 
 
 def _hook(fields: Mapping[str, JSON]) -> dict[str, JSON]:

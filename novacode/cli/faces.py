@@ -72,6 +72,7 @@ async def faces(
             approver.subscribe(app.bus)
             nursery.start_soon(approver.run)
         yield Faces(face, approver)
+        await app.mcp.stop()  # while signals are received: who presses again does not wait for a slow server
         face.close()
         nursery.cancel_scope.cancel()
 

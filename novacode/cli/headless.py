@@ -89,9 +89,10 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
         app.session.id,
         app.choice.label,
         str(app.folder),
-        [offer.name for offer in app.tools.offers()],
+        lambda: [offer.name for offer in app.tools.offers()],
         app.setup.settings.mode.value,
         app.sandbox.facts if app.sandbox else None,
+        app.mcp.states,
     )
     outcome: RunEnded | NovaError
     sinks = output.sinks(init, canonical=app.deterministic, timed=app.unreal)

@@ -42,14 +42,18 @@ _STOPS: Mapping[StopReason, str] = {
 
 @attrs.frozen
 class Init:
-    """What the first line says about the run. `sandbox` is what commands run in, missing where it is none."""
+    """What the first line says about the run. `sandbox` is what commands run in, missing where it is none.
+
+    `tools` and `mcp_servers` are asked when the line is written: servers are known by then.
+    """
 
     session_id: str
     model: str
     cwd: str
-    tools: Sequence[str]
+    tools: Sequence[str] | Callable[[], Sequence[str]]
     permission_mode: str
     sandbox: Mapping[str, JSON] | None = None
+    mcp_servers: Callable[[], Sequence[JSON]] = tuple
 
 
 class StreamJson:
@@ -109,8 +113,8 @@ class StreamJson:
                 "type": "system",
                 "subtype": "init",
                 "cwd": self._init.cwd,
-                "tools": list(self._init.tools),
-                "mcp_servers": [],
+                "tools": list(self._init.tools() if callable(self._init.tools) else self._init.tools),
+                "mcp_servers": list(self._init.mcp_servers()),
                 "model": self._init.model,
                 "permissionMode": self._init.permission_mode,
                 "novacode_version": VERSION,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import attrs
+import trio
 
 from novacode.authority.approvals import ApprovalDesk
 from novacode.authority.hooks import Hooks
@@ -26,9 +27,14 @@ from novacode.workspace.paths import Workspace
 __all__ = ["Kit", "Services"]
 
 
+async def _nothing_to_wait_for() -> Sequence[str]:
+    await trio.lowlevel.checkpoint()
+    return ()
+
+
 @attrs.frozen
 class Services:
-    """What all runs of a session share."""
+    """What all runs of a session share. `ready` waits, bounded, for tools on their way; it returns what to tell."""
 
     model: Model
     tools: Toolset
@@ -42,6 +48,7 @@ class Services:
     request: Callable[[History, int | None], ModelRequest]
     retry: Retry
     clock: Callable[[], float]
+    ready: Callable[[], Awaitable[Sequence[str]]] = attrs.field(default=_nothing_to_wait_for, kw_only=True)
 
 
 @attrs.frozen

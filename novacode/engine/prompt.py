@@ -1,7 +1,7 @@
 """What the model is told before anything else, and the requests that are made of it.
 
-The text does not change while a session lasts, and neither do the tools: a provider's prompt cache then serves all of
-it from the second request on.
+The text does not change while a session lasts, and the tools only where some come later: a provider's prompt cache then
+serves all of it from the second request on.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Prompt:
 
 def requests(model: str, prompt: Prompt, tools: Toolset) -> Callable[[History, int | None], ModelRequest]:
     """Return what makes the request for a history; the number is how many tokens the answer may have at most."""
-    system, offers = prompt.text, tools.offers()
+    system = prompt.text
 
     def request(history: History, output_left: int | None) -> ModelRequest:
-        return ModelRequest(model, system, history, offers, output_left)
+        return ModelRequest(model, system, history, tools.offers(), output_left)
 
     return request

@@ -140,12 +140,15 @@ class Run:
     async def _begin(self, prompt: User, model: str) -> Ending | None:
         """Make the prompt history, unless a hook refuses it: then no model ever sees it."""
         kit, talk = self.kit, self._talk
+        news = await kit.ready()
         told = await kit.hooks.session_started()
         answer = await kit.hooks.prompt_submitted(prompt.text)
         if answer.blocked:
             return Ending(RunStatus.REFUSED, "hook", f"a hook refused the prompt: {answer.reason}")
         talk.begin(prompt, model, kit.emit)
         self._begun = True
+        for text in news:
+            kit.emit(Notice(Level.WARNING, text))
         for words in filter(None, (told, answer.context)):
             talk.nudge(words, kit.emit, origin="hook")
         return None

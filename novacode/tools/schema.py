@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
+
+import attrs
 
 from novacode.errors import NovaError
 from novacode.tools.parameters import record_of
 from novacode.tools.shapes import Problem
 from novacode.values.parts import JSON
 
-__all__ = ["InvalidArguments", "Problem", "schema_of", "structure", "text_of"]
+__all__ = ["Foreign", "InvalidArguments", "Problem", "schema_of", "structure", "text_of"]
 
 T = TypeVar("T")
 
@@ -26,6 +28,17 @@ class InvalidArguments(NovaError):
         super().__init__("\n".join(lines))
 
 
+@attrs.frozen(eq=False)
+class Foreign:
+    """Parameters that somebody else has declared, in the place of an attrs class.
+
+    `problems` says what is wrong with arguments. What a tool gets is the arguments themselves.
+    """
+
+    schema: Mapping[str, JSON]
+    problems: Callable[[Mapping[str, JSON]], Sequence[Problem]]
+
+
 @cache
 def schema_of(cls: Any) -> Mapping[str, JSON]:
     """Return the JSON schema of the attrs class `cls`; made when first asked for. Not to be changed by the caller.
@@ -33,12 +46,20 @@ def schema_of(cls: Any) -> Mapping[str, JSON]:
     The text in `Annotated[…, "text"]` becomes a description, limits come from attrs validators. Raises `TypeError`
     for a class whose fields have no form in JSON.
     """
+    if isinstance(cls, Foreign):
+        return cls.schema
     return record_of(cls).schema()
 
 
 def structure(cls: type[T], arguments: Mapping[str, JSON]) -> T:
     """Return `arguments` as a `cls`, strictly. Raises `InvalidArguments` with every problem there is."""
     problems: list[Problem] = []
+    declared: Any = cls
+    if isinstance(declared, Foreign):
+        problems += declared.problems(arguments)
+        if problems:
+            raise InvalidArguments(problems)
+        return cast("T", arguments)
     made: Any = record_of(cast("Any", cls)).check(arguments, "", problems)
     if problems:
         raise InvalidArguments(problems)

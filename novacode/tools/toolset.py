@@ -53,10 +53,23 @@ class Toolset:
                 raise ValueError(f"two tools are called {tool.spec.name!r}")
             self._tools[tool.spec.name] = tool
         self._disabled = frozenset(our_name(name) for name in disabled)
+        self._followers: list[tuple[Toolset, Callable[[Tool[Any]], Tool[Any]]]] = []
+
+    def add(self, tools: Iterable[Tool[Any]]) -> None:
+        """Take in tools that have come later: they are offered from the next request on. Raises for a name twice."""
+        for tool in tools:
+            if tool.spec.name in self._tools:
+                raise ValueError(f"two tools are called {tool.spec.name!r}")
+            self._tools[tool.spec.name] = tool
+            for follower, change in self._followers:
+                follower.add((change(tool),))
+        self.__dict__.pop("_offers", None)
 
     def changed(self, change: Callable[[Tool[Any]], Tool[Any]]) -> Toolset:
-        """Return the same tools, each as `change` returns it."""
-        return Toolset(map(change, self._tools.values()), self._disabled)
+        """Return the same tools, each as `change` returns it; so are those that are added here later."""
+        made = Toolset(map(change, self._tools.values()), self._disabled)
+        self._followers.append((made, change))
+        return made
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,7 +85,7 @@ class Toolset:
         return name in self._tools and name not in self._disabled
 
     def offers(self) -> tuple[ToolOffer, ...]:
-        """Return the enabled tools as a model is told of them: always the same, so that prompt caches hold."""
+        """Return the enabled tools as a model is told of them: the same until one is added, so prompt caches hold."""
         return self._offers
 
     @cached_property

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
 from novacode.values.events import FilesChanged, Notice, Reaped
 from novacode.values.ids import CallId
 
-__all__ = ["Command", "Exit", "NoSnapshots", "Processes", "Snapshots"]
+if TYPE_CHECKING:
+    from trio.abc import SendStream
+
+__all__ = ["Command", "Dialogue", "Exit", "NoSnapshots", "Processes", "Snapshots"]
+
+
+@attrs.frozen
+class Dialogue:
+    """A process that is talked to while it runs. `write` has its stdin, which is closed when `write` returns.
+
+    `closed` is called, synchronously, when nobody holds its stdout any more, alive as it may be. Before it is sent a
+    signal its stdin is closed, and it has `patience` seconds to end by itself.
+    """
+
+    write: Callable[[SendStream], Awaitable[None]]
+    closed: Callable[[], None]
+    patience: float
 
 
 @attrs.frozen
@@ -31,6 +47,7 @@ class Command:
     env: Mapping[str, str] = attrs.field(factory=dict)
     stdin: bytes = b""
     confined: bool = True
+    dialogue: Dialogue | None = None
 
 
 @attrs.frozen

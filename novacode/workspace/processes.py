@@ -78,10 +78,14 @@ class RealProcesses:
             pump.drain()
         family, pump = await self._spawn(command, output, errors)
         try:
-            code = await self._to_its_end(family, pump, command.stdin)
+            code = await self._to_its_end(family, pump, command)
             if family.confined:
                 await self._until_gone(family)
         except BaseException:
+            if command.dialogue is not None:  # its stdin is closed by now
+                with cleanup(command.dialogue.patience):
+                    await _pumping((pump,), family.leader.wait)
+                family.poll()
             await self._stop_family(family, pump)
             # A nursery wraps `Cancelled` in a group; callers shall see it plain.
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -164,7 +168,7 @@ class RealProcesses:
         pipes = [(ends[0], output)]
         if errors is not None:
             pipes.append((ends[2], errors))
-        return family, Pump(*pipes)
+        return family, Pump(*pipes, closed=command.dialogue.closed if command.dialogue else None)
 
     async def _start(self, command: Command, environment: Mapping[str, str], ends: list[int]) -> Leader:
         if self._sandbox is not None and command.confined:
@@ -172,10 +176,10 @@ class RealProcesses:
 
             await trio.lowlevel.checkpoint()
             argv = self._sandbox.argv(command.argv, command.cwd, environment)
-            return OwnLeader.start(argv, command.cwd, environment, ends, stdin=bool(command.stdin))
+            return OwnLeader.start(argv, command.cwd, environment, ends, stdin=_is_written_to(command))
         return await trio.lowlevel.open_process(
             list(command.argv),
-            stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if _is_written_to(command) else subprocess.DEVNULL,
             stdout=ends[0],
             stderr=ends[-1],
             cwd=command.cwd,
@@ -190,13 +194,13 @@ class RealProcesses:
             stop.hurry()
             await stop.run()
 
-    async def _to_its_end(self, family: Family, pump: Pump, stdin: bytes) -> int:
+    async def _to_its_end(self, family: Family, pump: Pump, command: Command) -> int:
         """Pump until the leader has ended, and then a moment longer for what it left in between."""
         code = 0
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_pump_or_give_up, pump, nursery.cancel_scope)
             if family.leader.stdin is not None:
-                nursery.start_soon(feed, family.leader.stdin, stdin)
+                nursery.start_soon(_write, family.leader.stdin, command)
             code = await family.leader.wait()
             family.poll()
             with trio.move_on_after(self._grace.pipes):
@@ -240,12 +244,24 @@ class RealProcesses:
         pump.close()
 
 
-async def _pumping(pumps: Iterable[Pump], work: Callable[[], Awaitable[None]]) -> None:
+async def _pumping(pumps: Iterable[Pump], work: Callable[[], Awaitable[object]]) -> None:
     async with trio.open_nursery() as nursery:
         for pump in pumps:
             nursery.start_soon(pump.run)
         await work()
         nursery.cancel_scope.cancel()
+
+
+def _is_written_to(command: Command) -> bool:
+    return bool(command.stdin) or command.dialogue is not None
+
+
+async def _write(stdin: trio.abc.SendStream, command: Command) -> None:
+    if command.dialogue is None:
+        await feed(stdin, command.stdin)
+        return
+    async with stdin:
+        await command.dialogue.write(stdin)
 
 
 async def _pump_or_give_up(pump: Pump, scope: trio.CancelScope) -> None:

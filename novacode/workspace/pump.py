@@ -22,7 +22,8 @@ class Pump:
     is not stuck on a full pipe while it is being stopped.
     """
 
-    def __init__(self, *pipes: tuple[int, Callable[[bytes], None]]) -> None:
+    def __init__(self, *pipes: tuple[int, Callable[[bytes], None]], closed: Callable[[], None] | None = None) -> None:
+        """`closed` is called when the first of `pipes` has come to its end."""
         self.ended = trio.Event()
         self.failure: Exception | None = None
         for fd, _ in pipes:
@@ -31,6 +32,7 @@ class Pump:
                 fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _ROOM)
         self._takers = {trio.lowlevel.FdStream(fd): output for fd, output in pipes}
         self._open = set(self._takers)
+        self._first, self._closed = next(iter(self._takers), None), closed
 
     async def run(self) -> None:
         """Read until the last holder has closed each pipe, or a taker has raised for the first time. Checkpoints."""
@@ -82,6 +84,8 @@ class Pump:
 
     def _at_its_end(self, stream: trio.lowlevel.FdStream) -> None:
         self._open.discard(stream)
+        if stream is self._first and self._closed is not None:
+            self._closed()
         if not self._open:
             self.ended.set()
 
