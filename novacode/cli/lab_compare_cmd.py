@@ -124,7 +124,5 @@ def _examples(rows: Sequence[Compared], file: TextIO) -> None:
 def _all(rows: Sequence[Compared], file: TextIO) -> None:
     """Write everything that was broken: who names a step wants to see what happens there."""
     for row in rows:
-        file.writelines(
-            f"\n{row.executor} {violation.kind}: {violation.text}\n  {row.command}\n"
-            for violation in row.row.violations
-        )
+        head, foot = f"\n{row.executor} ", f"\n  {row.command}\n"
+        file.writelines(f"{head}{violation.kind}: {violation.text}{foot}" for violation in row.row.violations)
