@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
+import trio
 
 from novacode.errors import SettingsError
 from novacode.tools.toolset import Toolset
@@ -17,9 +18,9 @@ from novacode.workspace.base import Processes
 if TYPE_CHECKING:
     from novacode.app.settings import Settings
     from novacode.mcp.config import ServerConfig
-    from novacode.mcp.fleet import Fleet
+    from novacode.mcp.fleet import Fleet, Server
 
-__all__ = ["McpSession", "mcp_file", "read_mcp_file", "servers_of", "settled_servers"]
+__all__ = ["McpSession", "mcp_file", "read_mcp_file", "servers_of", "settled_servers", "try_servers"]
 
 
 @attrs.frozen
@@ -61,6 +62,25 @@ def servers_of(
     from novacode.mcp.fleet import Fleet  # hardly any run has servers
 
     return McpSession(Fleet(settings.mcp_servers, processes, cwd, environ, tools.add))
+
+
+async def try_servers(
+    settings: Settings, processes: Processes, cwd: Path, environ: Mapping[str, str], tools: Toolset
+) -> tuple[tuple[Server, ...], Sequence[str]]:
+    """Start the servers of `settings`, stop them again, and return how each was, and what there is to tell.
+
+    Their tools are put into `tools`; they can be looked at and not called.
+    """
+    session = servers_of(settings, processes, cwd, environ, tools)
+    if session.fleet is None:
+        return (), ()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(session.serve)
+        await trio.lowlevel.checkpoint()
+        news = await session.fleet.known()
+        await session.stop()
+        nursery.cancel_scope.cancel()
+    return session.fleet.servers, news
 
 
 def settled_servers(values: Sequence[ServerConfig]) -> tuple[ServerConfig, ...]:

@@ -16,11 +16,13 @@ import attrs
 import trio
 
 from novacode._version import VERSION
+from novacode.app.mcp_servers import try_servers
 from novacode.app.sandboxing import try_sandbox
 from novacode.app.settings import Places, home_folder, load_settings
 from novacode.authority import shfmt
 from novacode.errors import NovaError, SettingsError, ToolFailed
 from novacode.models.catalog import PROVIDERS
+from novacode.tools.toolset import Toolset
 from novacode.values.ids import CallId
 from novacode.workspace.base import Command
 from novacode.workspace.processes import RealProcesses
@@ -59,6 +61,7 @@ async def checkup(environ: Mapping[str, str], terminals: Sequence[bool]) -> tupl
         *await _programs(environ),
         await _stopping(),
         *_own_folder(environ),
+        *await _servers(environ),
         _keys(environ),
         *_terminal(environ, terminals),
     )
@@ -160,6 +163,24 @@ def _own_folder(environ: Mapping[str, str]) -> Iterator[Check]:
         return
     state = State.NOTE if settings.warnings else State.OK
     yield Check("settings", state, "; ".join(settings.warnings) or "can be read", "")
+
+
+async def _servers(environ: Mapping[str, str]) -> tuple[Check, ...]:
+    """Start every MCP server that a run in this folder would start, and stop it again."""
+    try:
+        settings = load_settings(Places(home_folder(environ), Path.cwd()), environ)
+    except NovaError:
+        return ()  # told with the settings
+    servers, _ = await try_servers(settings, RealProcesses(), Path.cwd(), environ, Toolset(()))
+    return tuple(
+        Check(
+            f"mcp {server.config.name}",
+            State.NOTE if server.why else State.OK,
+            server.why or f"{server.state.value}, {len(server.tools)} tools",
+            "its tools are not there; see docs/mcp.md" if server.why else "",
+        )
+        for server in servers
+    )
 
 
 def _can_write(folder: Path) -> bool:

@@ -92,9 +92,12 @@ class Fleet:
 
         Bounded: each server has its `startup_timeout` from its start. Returns at once where nothing is being served.
         """
-        if self._serving:
-            for server in self.servers:
-                await server.settled.wait()
+        return await self.known() if self._serving else ()
+
+    async def known(self) -> Sequence[str]:
+        """The same, also where the task that serves has not begun yet."""
+        for server in self.servers:
+            await server.settled.wait()
         for server in self.servers:
             if server.state is State.CONNECTED and not server.offered:
                 server.offered = True
