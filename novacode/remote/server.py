@@ -143,4 +143,7 @@ async def _listeners(address: Address) -> list[trio.SocketListener]:
 
 
 def _written(host: str) -> str:
+    """Return `host` as it stands in an address; of all addresses, the one that works here."""
+    if host in ("0.0.0.0", "::"):
+        return "localhost"
     return f"[{host}]" if ":" in host else host
