@@ -23,8 +23,8 @@ _MARKS = {State.OK: "ok  ", State.NOTE: "note", State.WRONG: "FAIL"}
 def command(as_json: bool) -> int:
     """Look at what NovaCode needs and what it can use, and say of everything that is missing what to do.
 
-    Starts git, the MCP servers of this folder, and a process that has to be found and stopped again; asks no model. Ends
-    with 0 where a run can work and with 1 where it cannot.
+    Starts git, the MCP servers of this folder, and a process that has to be found and stopped again; asks no model.
+    Ends with 0 where a run can work and with 1 where it cannot.
     """
     terminals = tuple(file is not None and file.isatty() for file in (sys.stdin, sys.stdout, sys.stderr))
     checks = trio.run(checkup, environment(), terminals)
