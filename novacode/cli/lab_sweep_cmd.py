@@ -17,12 +17,13 @@ import click
 from novacode.cli.lab_progress import Meter
 from novacode.errors import InputError, UsageError
 from novacode.lab.executors import cluster, process_pool
+from novacode.lab.experiment import ANY, NONE, Experiment, SweepPoint, Swept, points_of
 from novacode.lab.phases import PHASES
 from novacode.lab.point import How
 from novacode.lab.real import REAL_PHASES
 from novacode.lab.scenario import find_scenario, packaged
 from novacode.lab.schedule import Kind
-from novacode.lab.sweep import ANY, NONE, Experiment, SweepPoint, Swept, points_of, sweep
+from novacode.lab.sweep import sweep
 from novacode.lab.sweep_files import SweepFile, as_csv, as_parquet
 
 __all__ = ["command"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random  # noqa: TID251 - the moment of the strike is drawn with the seed of the run
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -24,11 +25,11 @@ from novacode.engine.gate import Overlap
 from novacode.engine.kit import Services
 from novacode.errors import InputError
 from novacode.grace import Grace
+from novacode.lab.experiment import ANY, NONE, SweepPoint, Swept
 from novacode.lab.point import Point, Row, Violation
 from novacode.lab.props import subject_of
 from novacode.lab.scenario import find_scenario
 from novacode.lab.scripted import Blueprint
-from novacode.lab.sweep import ANY, NONE, SweepPoint, Swept
 from novacode.models.backoff import GiveUp, RetryLimits, Stage, Wait, decide
 from novacode.models.client import ModelClient
 from novacode.models.script import ScriptWire
@@ -126,11 +127,20 @@ async def _carry_out(point: SweepPoint) -> Row:
         async with trio.open_nursery() as nursery:
             watch = _Watch(agent, nursery, point.phase, delay, began)
             agent.bus.subscribe(watch.take)
+            await nursery.start(_obey, agent)
             with trio.move_on_after(_LONGEST) as limit:
                 await agent.run("go")
             quiet = trio.current_time() - began
             nursery.cancel_scope.cancel()
         return _row(point, watch, quiet, _below(root), hung=limit.cancelled_caught)
+
+
+async def _obey(agent: Agent, task_status: trio.TaskStatus[None]) -> None:
+    """Stop the run on SIGTERM, so that a sweep that is given up leaves no process behind."""
+    with trio.open_signal_receiver(signal.SIGTERM) as signals:
+        task_status.started()
+        async for _ in signals:
+            agent.cancel("the sweep was stopped")
 
 
 def _resolved(folder: str) -> Path:
@@ -145,7 +155,7 @@ def _as_commands(blueprint: Blueprint) -> tuple[Script, float]:
         steps = []
         for step in turn.steps:
             if isinstance(step, CallStep) and not step.cut:
-                arguments = jsonio.load(step.raw)
+                arguments = jsonio.load(step.raw.encode())
                 tool = blueprint.simulation.tool(
                     step.name, subject_of(arguments if isinstance(arguments, dict) else {})
                 )

@@ -1,141 +1,33 @@
-"""Many runs over many parameters: what is to be run, running it, and handing it over in order whatever dies."""
+"""Carrying an experiment out, and handing over what it came to in order, whatever dies meanwhile."""
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import random  # noqa: TID251 - which step is struck is drawn with the seed of the run
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from contextlib import AbstractContextManager
-from typing import Any
 
 import attrs
 
 from novacode.errors import NovaError
+from novacode.lab.experiment import ANY, NONE, SweepPoint, Swept
 from novacode.lab.perform import perform
-from novacode.lab.point import How, Point, Row
+from novacode.lab.point import How, Point
+from novacode.lab.real import do_real_batch
 from novacode.lab.scenario import find_scenario
-from novacode.lab.schedule import Kind
 from novacode.lab.trial import phases_by_step
-from novacode.lab.variants import Variant
 
-__all__ = ["ANY", "NONE", "Experiment", "SweepPoint", "Swept", "WorkersLost", "do_batch", "points_of", "sweep"]
+__all__ = ["WorkersLost", "do_batch", "sweep"]
 
-ANY = "any"
-NONE = "none"
 _BATCH = 25  # points that a worker does before it hands over
 
-Take = Callable[[Sequence["Swept"]], None]
+Take = Callable[[Sequence[Swept]], None]
 MakeExecutor = Callable[[], AbstractContextManager[Executor]]
 
 
 class WorkersLost(NovaError):
     """Workers died again and again. What was handed over is done; the same command, with the same file, goes on."""
-
-
-@attrs.frozen
-class SweepPoint:
-    """One run. `phase` is what it shall be at when it is stopped: one of the lab's phases, `any`, or `none`.
-
-    Which of the steps of that phase it is, is drawn with `seed`, and so are the durations of the variant. `real` is
-    whether it runs in real time, with real processes.
-    """
-
-    scenario: str
-    seed: int
-    variant: Variant
-    phase: str = ANY
-    how: How = How.RUN
-    schedule: Kind = Kind.UNIFORM
-    real: bool = False
-
-    @property
-    def name(self) -> str:
-        """The scenario's name, with its parameters."""
-        return self.variant.named(self.scenario)
-
-
-@attrs.frozen
-class Swept:
-    """What a run came to. Where the run is never at the wanted phase nothing was struck, and `row.phase` is empty."""
-
-    point: SweepPoint
-    row: Row
-
-    def dump(self) -> dict[str, Any]:
-        """Return it as one flat JSON object: a row of the lab, and the parameters beside it."""
-        variant = self.point.variant
-        parameters = {
-            "base": self.point.scenario,
-            "calls": variant.calls,
-            "takes": variant.takes,
-            "cleanup": variant.cleanup,
-            "grace": variant.grace,
-            "wanted_phase": self.point.phase,
-            "real": self.point.real,
-        }
-        return self.row.dump() | parameters
-
-    @classmethod
-    def load(cls, data: Mapping[str, Any]) -> Swept:
-        """Return what `dump` wrote. Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
-        row = Row.load(data)
-        draw = row.point.seed if data["takes"] or data["cleanup"] else 0
-        variant = Variant(data["calls"], data["takes"], data["cleanup"], data["grace"], draw)
-        point = row.point
-        return cls(
-            SweepPoint(
-                data["base"],
-                point.seed,
-                variant,
-                data["wanted_phase"],
-                How(data["how"]),
-                point.schedule,
-                bool(data["real"]),
-            ),
-            row,
-        )
-
-
-@attrs.frozen
-class Experiment:
-    """What is varied: the product of all of these."""
-
-    scenarios: tuple[str, ...]
-    seeds: int = 1
-    calls: tuple[int | None, ...] = (None,)
-    takes: tuple[str, ...] = ("",)
-    cleanups: tuple[str, ...] = ("",)
-    graces: tuple[float | None, ...] = (None,)
-    phases: tuple[str, ...] = (ANY,)
-    how: How = How.RUN
-    schedule: Kind = Kind.UNIFORM
-    real: bool = False
-
-
-def points_of(experiment: Experiment) -> list[SweepPoint]:
-    """Return every point of `experiment`, in the order in which its rows are written."""
-    product = itertools.product(
-        experiment.scenarios,
-        experiment.calls,
-        experiment.takes,
-        experiment.cleanups,
-        experiment.graces,
-        experiment.phases,
-        range(experiment.seeds),
-    )
-    return [
-        SweepPoint(
-            scenario,
-            seed,
-            Variant(calls, takes, cleanup, grace, seed if takes or cleanup else 0),
-            phase,
-            experiment.how,
-            experiment.schedule,
-            experiment.real,
-        )
-        for scenario, calls, takes, cleanup, grace, phase, seed in product
-    ]
 
 
 def do_batch(points: Sequence[SweepPoint]) -> list[Swept]:
@@ -144,8 +36,6 @@ def do_batch(points: Sequence[SweepPoint]) -> list[Swept]:
     Those in real time do not: they take as long as they take.
     """
     if points and points[0].real:
-        from novacode.lab.real import do_real_batch  # it needs what this module defines
-
         return do_real_batch(points)
     return [_do(point) for point in points]
 
@@ -175,7 +65,8 @@ def sweep(points: Sequence[SweepPoint], take: Take, make_executor: MakeExecutor,
     fruitless = 0
     while waiting := order.waiting:
         before = len(waiting)
-        with make_executor() as executor:
+        # An executor may also say so as it is left: what it had done by then was handed over.
+        with contextlib.suppress(BrokenExecutor), make_executor() as executor:
             for number, swept in _done(executor, {number: batches[number] for number in waiting}):
                 order.add(number, swept)
         fruitless = 0 if len(order.waiting) < before else fruitless + 1

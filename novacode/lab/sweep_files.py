@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from novacode.errors import InputError, UsageError
-from novacode.lab.sweep import SweepPoint, Swept
+from novacode.lab.experiment import SweepPoint, Swept
 
 __all__ = ["SweepFile", "as_csv", "as_parquet"]
 

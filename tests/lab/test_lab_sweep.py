@@ -8,7 +8,11 @@ import hashlib
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
+import types
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -20,9 +24,10 @@ from click.testing import CliRunner
 from novacode.cli.lab_sweep_cmd import command
 from novacode.errors import InputError, UsageError
 from novacode.lab.executors import cluster, process_pool
+from novacode.lab.experiment import ANY, NONE, Experiment, SweepPoint, Swept, points_of
 from novacode.lab.report import report_page
 from novacode.lab.report_data import read_data
-from novacode.lab.sweep import ANY, NONE, Experiment, SweepPoint, Swept, WorkersLost, do_batch, points_of, sweep
+from novacode.lab.sweep import WorkersLost, do_batch, sweep
 from novacode.lab.sweep_files import SweepFile
 from novacode.lab.variants import Variant
 
@@ -35,15 +40,16 @@ class Here(Executor):
     What is known from the fixture `rows` is not carried out again.
     """
 
-    def __init__(self, dies_at: int | None = None) -> None:
-        self.dies_at = dies_at
+    def __init__(self, dies_at: int | None = None, gives_up: Exception | None = None) -> None:
+        self.dies_at = 2 if gives_up else dies_at
+        self.death = gives_up or BrokenProcessPool("a worker died")
         self.batches = 0
 
     def submit(self, function, /, *arguments, **more):  # type: ignore[no-untyped-def]
         future: Future = Future()
         self.batches += 1
         if self.dies_at is not None and self.batches >= self.dies_at:
-            future.set_exception(BrokenProcessPool("a worker died"))
+            future.set_exception(self.death)
         else:
             known = all(point in RESULTS for point in arguments[0])
             future.set_result(_known(arguments[0]) if known else function(*arguments, **more))
@@ -110,6 +116,24 @@ def test_workers_that_always_die_are_given_up_on_and_what_was_done_is_kept(point
     ):
         sweep(points, done.extend, lambda: contextlib.nullcontext(executors.pop(0)))
     assert [row.point for row in done] == points[:25]
+
+
+def test_a_cluster_that_gives_a_run_up_has_it_done_again(
+    monkeypatch: pytest.MonkeyPatch, points: list[SweepPoint], rows: list[Swept]
+) -> None:
+    """dask tries a few times itself, and then has an error of its own."""
+    distributed = pytest.importorskip("distributed", reason="needs dask")
+    killed = distributed.KilledWorker("a run", types.SimpleNamespace(address="tcp://a-worker"), 3)
+    executors = [Here(gives_up=killed), Here()]
+
+    class Client(contextlib.nullcontext):  # type: ignore[type-arg]
+        def get_executor(self, *, pure: bool) -> Executor:
+            return executors.pop(0)
+
+    monkeypatch.setattr(distributed, "Client", lambda address, timeout: Client())
+    done: list[Swept] = []
+    sweep(points, done.extend, lambda: cluster("tcp://somewhere"))
+    assert (done, executors) == (rows, [])
 
 
 def test_a_bug_of_a_scenario_is_not_taken_for_a_dead_worker() -> None:
@@ -269,6 +293,42 @@ def test_real_processes_are_stopped_and_nothing_of_them_is_left() -> None:
         ("cancelled", "running", {"cancelled": 2}, (), 0),
         ("completed", "", {"ok": 2}, (), 0),
     ]
+
+
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="looks for processes in /proc")
+def test_ctrl_c_ends_a_real_sweep_at_once_and_leaves_no_process(tmp_path: Path) -> None:
+    """The signal comes while commands of a minute run in two workers; the file can be gone on with."""
+    out = tmp_path / "rows.jsonl"
+    words = ["lab", "sweep", "fan-out", "--real", "--takes", "60", "--phase", "running", "--seeds", "9", "--jobs", "2"]
+    sweeping = subprocess.Popen(
+        [sys.executable, "-m", "novacode", *words, "--out", str(out)],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        while len(_sleeping_in(tmp_path)) < 4:  # two workers with two commands each; the test's limit ends the wait
+            assert sweeping.poll() is None
+            time.sleep(0.05)
+        sweeping.send_signal(signal.SIGINT)
+        _, said = sweeping.communicate(timeout=50)
+    finally:
+        sweeping.kill()
+    assert (sweeping.returncode, said.splitlines()[-1]) == (130, "Interrupted. The same command goes on from here.")
+    assert _sleeping_in(tmp_path) == []
+    with contextlib.closing(SweepFile(out)) as file:
+        assert out.read_bytes().count(b"\n") == len(file.done) < 9
+
+
+def _sleeping_in(folder: Path) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            inside = str((process / "cwd").readlink()).startswith(str(folder))
+            if inside and (process / "cmdline").read_bytes().startswith(b"sleep\0"):
+                found.append(int(process.name))
+    return found
 
 
 def test_what_cannot_be_seen_in_real_time_is_refused() -> None:
