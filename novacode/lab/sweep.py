@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random  # noqa: TID251 - which step is struck is drawn with the seed of the run
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from contextlib import AbstractContextManager
 
 import attrs
@@ -107,9 +107,10 @@ def _done(executor: Executor, batches: Mapping[int, Sequence[SweepPoint]]) -> It
         for number, batch in batches.items():
             numbers[executor.submit(do_batch, batch)] = number
         for future in as_completed(numbers):
-            swept = future.result()
-            yield numbers.pop(future), swept
-    except (BrokenExecutor, CancelledError):
+            if not future.cancelled():  # as its worker's death may have made it
+                swept = future.result()
+                yield numbers.pop(future), swept
+    except BrokenExecutor:
         for future, number in numbers.items():
             if future.done() and not future.cancelled() and future.exception() is None:
                 yield number, future.result()

@@ -33,6 +33,7 @@ SCENARIOS = (
     "turned-away",
 )
 SEEDS = 20
+MORE_SEEDS = 30
 STOPS = (How.RUN, How.OUTSIDE, How.CALL, How.BOTH)
 SURELY_STOPPED = 6.5
 """Of the fifteen runs for each step of a scenario: others are over, or have no call to stop, when the strike comes."""
@@ -90,11 +91,11 @@ def test_twenty_schedules_stopped_at_their_steps(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_a_hundred_thousand_stopped_runs(tmp_path: Path) -> None:
-    """At every step, under twenty schedules of both kinds, in every way, crashes beside them.
+    """At every step, under thirty schedules of both kinds, in every way, crashes beside them.
 
     `NOVACODE_LAB_ROWS` names a file that keeps the rows; with it an interrupted job goes on where it was.
     """
-    plan = Plan(SCENARIOS, tuple(range(SEEDS)), tuple(Kind))
+    plan = Plan(SCENARIOS, tuple(range(MORE_SEEDS)), tuple(Kind))
     file = RowFile(Path(os.environ.get("NOVACODE_LAB_ROWS", tmp_path / "rows.jsonl")))
     stopped, broken = 0, []
 
