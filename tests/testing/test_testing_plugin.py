@@ -10,6 +10,8 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
+pytestmark = pytest.mark.timeout(180)  # each test starts several pytests
+
 
 def outcomes(pytester: pytest.Pytester, text: str, *options: str, **env: str) -> tuple[dict[str, int], str]:
     """Run a test file in a pytest of its own; return how many passed, failed, …, and what was printed."""
