@@ -21,13 +21,14 @@ from novacode.app.limiting import agent_options, prompt_of, retry_of, unheld
 from novacode.app.mcp_servers import McpSession, servers_of
 from novacode.app.rule_store import RuleStore
 from novacode.app.sandboxing import sandbox_of
+from novacode.app.settings import Settings
 from novacode.app.setup import Setup
 from novacode.app.shell_lines import analyse, reads_only
 from novacode.app.spilling import SpillPlace
 from novacode.app.tape_seam import NoTape, Surroundings, Taping
 from novacode.authority.permissions import Permissions
 from novacode.authority.policy import Policy
-from novacode.engine.agent import Agent
+from novacode.engine.agent import Agent, AgentOptions
 from novacode.engine.bus import Bus
 from novacode.engine.conversation import Conversation
 from novacode.engine.kit import Services
@@ -206,10 +207,7 @@ def _assemble(
     )
     tools, stand_in = _world(setup, choice, unreal=taping.everything)
     instructions = load_instructions(setup.cwd)
-    keep = frozenset(settings.env_keep)
-    box = sandbox and sandbox.with_spill(spill)
-    real = RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep, sandbox=box)
-    processes = stand_in or real
+    processes = stand_in or _processes(settings, sandbox and sandbox.with_spill(spill))
     mcp = McpSession() if stand_in else servers_of(settings, processes, setup.cwd, setup.environ, tools)
     permissions = Permissions(
         Policy(settings.mode, settings.rules, analyse), RuleStore(setup.home, setup.rules_of or setup.cwd).add
@@ -234,15 +232,7 @@ def _assemble(
         clock=clock,
         ready=mcp.ready,
     )
-    bus = Bus(clock, loaded.last_seq)
-    bus.subscribe(session.journal.append)
-    agent = Agent(
-        services,
-        Conversation(loaded.history),
-        bus,
-        IdSource(session.id, loaded.runs),
-        agent_options(setup, choice, somebody=setup.somebody or taping.somebody),
-    )
+    agent = _agent(services, session, agent_options(setup, choice, somebody=setup.somebody or taping.somebody))
     taping.attach(agent)
     return App(
         setup,
@@ -252,19 +242,30 @@ def _assemble(
         processes,
         Ladder(first=lambda name: _stop(agent, name), second=processes.hurry),
         tools,
-        (
-            *settings.warnings,
-            *session.notices,
-            *instructions.notices,
-            *unheld(settings, choice),
-            *((sandbox.summary,) if sandbox else ()),
-        ),
+        (*settings.warnings, *session.notices, *instructions.notices, *unheld(settings, choice), *_confined(sandbox)),
         deterministic,
         client,
         taping,
         sandbox=sandbox,
         mcp=mcp,
     )
+
+
+def _agent(services: Services, session: Session, options: AgentOptions) -> Agent:
+    """Return the agent that goes on with `session`, whose journal sees each event before anybody else."""
+    loaded = session.loaded
+    bus = Bus(services.clock, loaded.last_seq)
+    bus.subscribe(session.journal.append)
+    return Agent(services, Conversation(loaded.history), bus, IdSource(session.id, loaded.runs), options)
+
+
+def _processes(settings: Settings, sandbox: Sandbox | None) -> Processes:
+    keep = frozenset(settings.env_keep)
+    return RealProcesses(drop_env=lambda name: is_provider_key(name) and name not in keep, sandbox=sandbox)
+
+
+def _confined(sandbox: Sandbox | None) -> tuple[str, ...]:
+    return () if sandbox is None else (sandbox.summary,)
 
 
 def _taping(setup: Setup, choice: Choice, spill: Path, clock: Callable[[], float]) -> Taping:
