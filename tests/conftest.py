@@ -17,7 +17,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under `nohup` it is ignored, by every process that tests start too
+    # Ignored under `nohup` and in the background of a script, and then by every process that tests start too.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     hypothesis.settings.load_profile("new" if config.getoption("--slow") else "same")
 
 
