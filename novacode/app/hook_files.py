@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from novacode.app.json_files import read_json
 from novacode.errors import SettingsError
 from novacode.values.parts import JSON
 
@@ -18,15 +18,9 @@ def read_hook_file(path: Path, warnings: list[str]) -> JSON:
     They are below the key `hooks`, as in a settings file of another agent, whose other keys are left alone; without
     that key they are the whole file. Raises `SettingsError` for a file that is no JSON object.
     """
-    try:
-        data = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except (FileNotFoundError, NotADirectoryError):
+    data = read_json(path, warnings)
+    if data is None:
         return None
-    except OSError as error:
-        warnings.append(f"{path} cannot be read and is left out: {error.strerror or error}")
-        return None
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
-        raise SettingsError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(data, Mapping):
         raise SettingsError(f'{path} is {data!r:.100}; it must be a JSON object, {{"hooks": {{"PreToolUse": [...]}}}}')
     return data.get("hooks", data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 import trio
 
+from novacode.app.json_files import read_json
 from novacode.errors import SettingsError
 from novacode.tools.toolset import Toolset
 from novacode.values.parts import JSON
@@ -100,15 +100,9 @@ def mcp_file(cwd: Path) -> Path:
 
 def read_mcp_file(path: Path, warnings: list[str]) -> JSON:
     """Return the servers that a `.mcp.json` names, `None` where it is not there. Raises `SettingsError`."""
-    try:
-        data = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except (FileNotFoundError, NotADirectoryError):
+    data = read_json(path, warnings)
+    if data is None:
         return None
-    except OSError as error:
-        warnings.append(f"{path} cannot be read and is left out: {error.strerror or error}")
-        return None
-    except (ValueError, RecursionError) as error:
-        raise SettingsError(f"{path} is not valid JSON: {error}") from error
     servers = data.get("mcpServers") if isinstance(data, Mapping) else None
     if not isinstance(servers, Mapping):
         raise SettingsError(f'{path} must be a JSON object with the servers in it: {{"mcpServers": {{...}}}}')
