@@ -15,7 +15,7 @@ import os
 import socket
 import ssl
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -25,7 +25,6 @@ import trio
 from novacode import grace
 from novacode._version import VERSION
 from novacode.errors import ModelFailed
-from novacode.models.blocks import LARGE, return_large_blocks
 from novacode.models.endpoint import Endpoint, Timeouts
 from novacode.models.wire import WireResponse
 from novacode.protocols.base import WireRequest
@@ -34,6 +33,7 @@ from novacode.values.failure import Failure, FailureKind
 __all__ = ["Endpoint", "HttpWire", "Timeouts"]
 
 _KEPT = 4  # connections kept between requests
+_SENT_ALONE = 256 * 1024  # bytes of a body from which on copying them costs more than another send
 
 
 @contextmanager
@@ -101,8 +101,6 @@ class HttpWire:
 
     async def _attempt(self, request: WireRequest) -> httpx.Response:
         """Send once. Raises `_ConnectionWentAway` where a kept connection turned out to be dead."""
-        if len(request.body) > LARGE:
-            return_large_blocks()
         client = self._connected()
         connected = False
 
@@ -115,10 +113,10 @@ class HttpWire:
             self._endpoint.url(request.path),
             # The body is not handed in as content: httpx keeps that in a cycle of request and response, and a long
             # session's are megabytes each, which would pile up until the collector comes round.
-            headers={**request.headers, **self._endpoint.headers, "content-length": str(len(request.body))},
+            headers={**request.headers, **self._endpoint.headers, "content-length": str(request.size)},
             extensions={"trace": trace},
         )
-        outgoing.stream = _Body(request.body)
+        outgoing.stream = _Body(request.pieces)
         try:
             return await client.send(outgoing, stream=True)
         except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
@@ -150,8 +148,8 @@ class HttpWire:
 class _Body(httpx.AsyncByteStream):
     """A request body that is not a generator: httpx's own is left behind when sending is interrupted."""
 
-    def __init__(self, data: bytes) -> None:
-        self._rest = [data]
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._rest = [b"".join(batch) for batch in _batches(pieces)][::-1]
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -160,6 +158,19 @@ class _Body(httpx.AsyncByteStream):
         if not self._rest:
             raise StopAsyncIteration
         return self._rest.pop()
+
+
+def _batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Put small neighbours together, which is cheaper than sending each; what is large is left alone, uncopied."""
+    small: list[bytes] = []
+    for piece in pieces:
+        if len(piece) < _SENT_ALONE:
+            small.append(piece)
+        else:
+            yield from filter(None, (small, [piece]))
+            small = []
+    if small:
+        yield small
 
 
 class _ConnectionWentAway(httpx.TransportError):

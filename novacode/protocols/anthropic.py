@@ -53,8 +53,8 @@ class AnthropicCodec:
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
         messages = self._messages.of(request.history.items, _mark_for_the_cache)
-        body = b"".join((self._head.of(request), b',"messages":[', *messages, b"]}"))
-        return WireRequest("POST", "/v1/messages", {**HEADERS, "anthropic-version": _VERSION}, body)
+        pieces = (self._head.of(request), b',"messages":[', *messages, b"]}")
+        return WireRequest("POST", "/v1/messages", {**HEADERS, "anthropic-version": _VERSION}, pieces)
 
     def decoder(self, ids: CallIds) -> AnthropicReply:
         """Return a fresh decoder; it takes the ids of calls from `ids`."""

@@ -22,12 +22,26 @@ __all__ = ["Codec", "Decoder", "WireRequest"]
 
 @attrs.frozen
 class WireRequest:
-    """An HTTP request as a codec writes it. `path` is relative to the provider's base URL; keys are the wire's job."""
+    """An HTTP request as a codec writes it. `path` is relative to the provider's base URL; keys are the wire's job.
+
+    `pieces` are the body, to be sent one after the other. Most of them were sent in the last request too: joined anew
+    for each, the megabytes of a long session would be copied every turn.
+    """
 
     method: str
     path: str
     headers: Mapping[str, str]
-    body: bytes
+    pieces: tuple[bytes, ...]
+
+    @property
+    def body(self) -> bytes:
+        """The whole body, copied."""
+        return b"".join(self.pieces)
+
+    @property
+    def size(self) -> int:
+        """The length of the body, in bytes."""
+        return sum(map(len, self.pieces))
 
 
 class Decoder(Protocol):

@@ -60,9 +60,9 @@ class GeminiCodec:
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
         contents = self._messages.of(request.history.items)
-        body = b"".join((self._head.of(request), b'"contents":[', *contents, b"]}"))
+        pieces = (self._head.of(request), b'"contents":[', *contents, b"]}")
         path = f"/v1beta/models/{request.model}:streamGenerateContent?alt=sse"
-        return WireRequest("POST", path, HEADERS, body)
+        return WireRequest("POST", path, HEADERS, pieces)
 
     def decoder(self, ids: CallIds) -> GeminiReply:
         """Return a fresh decoder; it takes the ids of calls from `ids`."""

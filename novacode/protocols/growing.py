@@ -1,8 +1,8 @@
 """A conversation as bytes that grow with it: what was encoded for the last request is not looked at for the next.
 
 History items are immutable, and a history nearly always is the one before and something more. So the bytes of closed
-messages are kept, and a request costs what is new, and the copying of what is not. Where a history is
-another one (a compaction, a fork) everything is encoded anew, once.
+messages are kept, and a request costs what is new; what is not new is sent as the pieces it was sent in before. Where
+a history is another one (a compaction, a fork) everything is encoded anew, once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["GrowingFragments", "GrowingMessages", "Pieces"]
 Items = tuple[User | Exchange, ...]
 Run = tuple[str, list[bytes]]
 
-_PIECE = 64 * 1024
+_PIECE = 512 * 1024
 _OPEN_RUNS = 2
 """The last messages may still change: the last one grows, and the last of the user is marked for the cache."""
 
@@ -46,7 +46,7 @@ class Pieces:
 
     @property
     def all(self) -> list[bytes]:
-        """The pieces, to be joined with nothing between."""
+        """The pieces, to be sent with nothing between."""
         return [*self._whole, bytes(self._last)]
 
 

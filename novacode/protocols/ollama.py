@@ -105,8 +105,8 @@ class OllamaCodec:
         """Return the request that asks for a streamed response."""
         system = jsonio.dump({"role": "system", "content": request.system}) if request.system else b""
         messages = self._items.of(request.history.items, system)
-        body = b"".join((self._head.of(request), b',"messages":[', *messages, b"]}"))
-        return WireRequest("POST", "/api/chat", {"content-type": "application/json"}, body)
+        pieces = (self._head.of(request), b',"messages":[', *messages, b"]}")
+        return WireRequest("POST", "/api/chat", {"content-type": "application/json"}, pieces)
 
     def decoder(self, ids: CallIds) -> OllamaReply:
         """Return a fresh decoder; it takes the ids of calls from `ids`."""

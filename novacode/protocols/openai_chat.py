@@ -46,8 +46,8 @@ class OpenAIChatCodec:
         self._known_tools = frozenset(tool.name for tool in request.tools)
         system = dump({"role": self.quirks.system_role, "content": request.system}) if request.system else b""
         messages = self._items.of(request.history.items, system)
-        body = b"".join((self._head.of(request), b',"messages":[', *messages, b"]}"))
-        return WireRequest("POST", "/chat/completions", HEADERS, body)
+        pieces = (self._head.of(request), b',"messages":[', *messages, b"]}")
+        return WireRequest("POST", "/chat/completions", HEADERS, pieces)
 
     def decoder(self, ids: CallIds) -> OpenAIChatReply:
         """Return a fresh decoder; it takes the ids of calls from `ids`."""

@@ -54,8 +54,8 @@ class OpenAIResponsesCodec:
 
     def encode(self, request: ModelRequest) -> WireRequest:
         """Return the request that asks for a streamed response."""
-        body = b"".join((self._head.of(request), b',"input":[', *self._items.of(request.history.items), b"]}"))
-        return WireRequest("POST", "/responses", HEADERS, body)
+        pieces = (self._head.of(request), b',"input":[', *self._items.of(request.history.items), b"]}")
+        return WireRequest("POST", "/responses", HEADERS, pieces)
 
     def decoder(self, ids: CallIds) -> OpenAIResponsesReply:
         """Return a fresh decoder; it takes the ids of calls from `ids`."""

@@ -15,7 +15,7 @@ from novacode.values.failure import FailureKind
 
 __all__ = ["PAUSE", "REQUEST", "SCRIPT", "check_wire"]
 
-REQUEST = WireRequest("POST", "/v1/messages", {"content-type": "application/json"}, b'{"messages":[]}')
+REQUEST = WireRequest("POST", "/v1/messages", {"content-type": "application/json"}, (b'{"messages":[]}',))
 
 PAUSE = 0.2
 """Seconds of silence in the middle of the last reply."""

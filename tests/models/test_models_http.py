@@ -17,7 +17,7 @@ from novacode.models.http import HttpWire
 from novacode.protocols.base import WireRequest
 from novacode.values.failure import Failure, FailureKind
 
-ASK = WireRequest("POST", "/v1/messages", {"content-type": "application/json"}, b'{"model": "m"}')
+ASK = WireRequest("POST", "/v1/messages", {"content-type": "application/json"}, (b'{"model": "m"}',))
 QUICK = Timeouts(connect=5, write=5, idle=0.15)
 
 
@@ -79,6 +79,16 @@ async def test_request_and_response_pass_unchanged():
     assert (seen.method, seen.path, seen.body) == (ASK.method, ASK.path, ASK.body)
     wanted = {"x-api-key": "secret", "accept-encoding": "identity", "content-type": "application/json"}
     assert {name: seen.headers[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("sizes", [(), (0,), (1, 2, 3), (300_000,), (5, 300_000, 0, 7, 400_000, 300_000, 2)])
+async def test_a_body_in_pieces_arrives_as_one(sizes):
+    pieces = tuple(bytes([65 + at]) * size for at, size in enumerate(sizes))
+    asked = WireRequest("POST", "/v1/messages", {}, pieces)
+    async with talking(Answer.sse(b"fine")) as (server, wire), wire.open(asked) as response:
+        assert await read_all(response) == [b"fine"]
+    [seen] = server.requests
+    assert seen.body == b"".join(pieces)
 
 
 async def test_chunks_arrive_while_the_server_is_still_speaking():

@@ -14,7 +14,7 @@ from novacode.models.http import HttpWire
 from novacode.protocols.base import WireRequest
 from novacode.values.failure import Failure, FailureKind
 
-ASK = WireRequest("POST", "/v1/messages", {}, b"{}")
+ASK = WireRequest("POST", "/v1/messages", {}, (b"{}",))
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n"
 
 

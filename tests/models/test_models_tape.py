@@ -72,7 +72,7 @@ class SpeakingWire:
 
 def request(body, path="/v1/messages"):
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return WireRequest("POST", path, {"content-type": "application/json"}, data)
+    return WireRequest("POST", path, {"content-type": "application/json"}, (data,))
 
 
 async def read_all(wire, asked):
@@ -315,7 +315,7 @@ async def test_nothing_with_the_shape_of_a_key_gets_onto_a_tape(tmp_path, autoju
     )
     wire._inner.responses[0].headers = headers
     asked = WireRequest(
-        "POST", f"/v1?key={key}", {"authorization": f"Bearer {key}"}, json.dumps({"a": key, key: 1}).encode()
+        "POST", f"/v1?key={key}", {"authorization": f"Bearer {key}"}, (json.dumps({"a": key, key: 1}).encode(),)
     )
     await read_all(wire, asked)
     made.note("tool", {"call": "c", "name": "shell", "arguments": {"command": key}, "took": 0.0, "how": "done"})

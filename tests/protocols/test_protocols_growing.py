@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from strategies import histories
 
 from novacode.protocols.summary import PROTOCOLS, codec_for
-from novacode.values.history import History
-from novacode.values.parts import User
+from novacode.values.history import Exchange, History
+from novacode.values.parts import Assistant, Text, User
 from novacode.values.request import ModelRequest
 
 
@@ -32,6 +32,19 @@ def test_another_beginning_is_noticed(protocol):
     body(codec, History((User.said("one"), User.said("two"))))
     other = History((User.said("a summary"), User.said("two"), User.said("three")))
     assert body(codec, other) == body(codec_for(protocol), other)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_was_sent_before_is_not_copied(protocol):
+    """Of a body of megabytes the next request has all but the last piece as the same objects."""
+    codec = codec_for(protocol)
+    exchange = Exchange(Assistant((Text("also " * 20_000),)))
+    items = tuple(item for _ in range(20) for item in (User.said("long " * 20_000), exchange))
+    first, second = (
+        codec.encode(ModelRequest("m", "", History((*items, *more)))) for more in ((), (User.said("and this"),))
+    )
+    kept = {id(piece) for piece in first.pieces}
+    assert sum(len(piece) for piece in second.pieces if id(piece) not in kept) < first.size / 4
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
