@@ -20,7 +20,7 @@ __all__ = ["Ladder", "exit_code_of"]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Ladder:
     """What to do at each step. All three are synchronous. `first` is told the signal's name.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["McpSession", "mcp_file", "read_mcp_file", "servers_of", "settled_servers", "try_servers"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class McpSession:
     """The servers of one session; `fleet` is `None` where there are none, and then all of it does nothing."""
 

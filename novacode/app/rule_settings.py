@@ -18,7 +18,7 @@ __all__ = ["RulePlace", "read_rules", "rule_of"]
 _FIELDS = ("match", "not_match")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RulePlace:
     """Where rules were found. `at` gives the file and line of a text in it; paths of examples start at `folder`."""
 

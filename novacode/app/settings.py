@@ -90,7 +90,7 @@ class Settings:
     warnings: tuple[str, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _Value:
     """A value as it was found. `place` is where, for people; `at` gives the place of one item of a list."""
 

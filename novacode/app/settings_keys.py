@@ -22,7 +22,7 @@ __all__ = ["KEYS", "Key"]
 _OVERLAPS = ("declared", "all", "none")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Key:
     """One setting. `read` takes a value of TOML, or the text of a variable, and raises `ValueError` for a wrong one.
 

@@ -14,7 +14,7 @@ from novacode.app.tape_seam import Replay
 __all__ = ["SessionWish", "Setup"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class SessionWish:
     """Which session to use: a new one, the latest of this folder, or one by id; perhaps a copy; perhaps none kept."""
 
@@ -24,7 +24,7 @@ class SessionWish:
     keep: bool = True
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Setup:
     """What a session is made from. `somebody` is whether a person can be asked.
 

@@ -26,7 +26,7 @@ __all__ = ["NoTape", "Replay", "Surroundings", "Taping"]
 Clock = Callable[[], float]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Replay:
     """A tape to replay; `everything`, or the model alone, with real tools, hooks and questions."""
 
@@ -34,7 +34,7 @@ class Replay:
     everything: bool = True
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Surroundings:
     """What a tape has to know of its session. `hide` takes secrets out of a text, `clock` is the time now."""
 

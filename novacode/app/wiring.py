@@ -55,7 +55,7 @@ _DETERMINISTIC_ID = SessionId("s-deterministic")
 _NOTHING_EARLIER = "no session was begun in this folder before, so there is none to go on with: this is a new one"
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class App:
     """A session, ready to run. `notices` are for the person who opened it; `sandbox` is what its commands run in."""
 

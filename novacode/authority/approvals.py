@@ -64,7 +64,7 @@ class Question:
     would_allow: str = ""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class _Open:
     asked: ApprovalAsked
     answered: trio.Event = attrs.field(factory=trio.Event)

@@ -67,7 +67,7 @@ class PromptAnswer:
     context: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class HookedRun:
     """The run that hooks are asked about. `stop` ends it; hooks may want that, with a reason."""
 

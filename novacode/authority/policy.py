@@ -60,7 +60,7 @@ class Ask:
 Verdict = Allow | Deny | Ask
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Policy:
     """The mode and the rules of a run. `changes` are the tools that change something; a shell line is seen as well.
 

@@ -159,7 +159,7 @@ def parse_rule(text: str, decision: Decision | str, source: str) -> Rule:
     return Rule(decided, tool, pattern, source)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _Shape:
     """A pattern for commands: `pieces` of literal text with anything between them, one piece where it is exact.
 

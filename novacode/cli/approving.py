@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import trio
 
 from novacode.authority.approvals import Answer, Scope
@@ -17,14 +15,9 @@ from novacode.errors import NovaError
 from novacode.values.events import ApprovalAsked, ApprovalClosed, Stamped
 from novacode.values.ids import ApprovalId, RunId
 
-__all__ = ["Approver", "can_ask"]
+__all__ = ["Approver"]
 
 _SCOPES = {"once": Scope.ONCE, "session": Scope.SESSION, "always": Scope.ALWAYS}
-
-
-def can_ask() -> bool:
-    """Whether a person can be asked: what we read from and what we write to are both a terminal."""
-    return os.isatty(0) and os.isatty(2)
 
 
 class Approver:

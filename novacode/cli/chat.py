@@ -14,12 +14,11 @@ import click
 from novacode._version import VERSION
 from novacode.app.setup import SessionWish, Setup
 from novacode.app.wiring import App, open_app
-from novacode.cli.approving import can_ask
 from novacode.cli.escape import visible
 from novacode.cli.faces import faces
 from novacode.cli.isolation import working_folder
 from novacode.cli.opening import Opening, opening_of, opening_options, setup_of, start
-from novacode.cli.outlet import Outlet
+from novacode.cli.outlet import Outlet, can_ask
 from novacode.cli.reading import LineReader, Reader, kept_modes
 from novacode.cli.slash import Reopen
 from novacode.cli.stdout import Stdout

@@ -5,19 +5,22 @@ from __future__ import annotations
 import locale
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
 
 from novacode.app.rule_store import personal_file
 from novacode.app.wiring import App
-from novacode.cli.approving import Approver
 from novacode.cli.outlet import Outlet
 from novacode.cli.plain import PlainFace
 from novacode.cli.render import Look, TerminalFace, make_face
 from novacode.cli.stdout import Stdout
 from novacode.cli.weakness import tell_weakness
 from novacode.engine.bus import Sink
+
+if TYPE_CHECKING:
+    from novacode.cli.approving import Approver
 
 __all__ = ["Faces", "faces"]
 
@@ -26,7 +29,7 @@ _SOON = 0.5  # seconds after which somebody who waits wants to know for what
 _MOST_NAMED = 5
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Faces:
     """Who is there. `approver` is `None` where nobody can be asked."""
 
@@ -59,8 +62,7 @@ async def faces(
     stops = _Stops()
     _explain_stops(app, face, stops)
     stdout.on_broken = lambda: _reader_gone(app)
-    kept_in = str(personal_file(app.setup.home, app.setup.rules_of or app.setup.cwd))
-    approver = Approver(app.agent, Outlet(2, encoding), face, kept_in) if app.setup.somebody else None
+    approver = _approver(app, face, encoding) if app.setup.somebody else None
     async with trio.open_nursery() as nursery:
         await nursery.start(app.background)
         nursery.start_soon(stdout.run)
@@ -77,11 +79,18 @@ async def faces(
         nursery.cancel_scope.cancel()
 
 
+def _approver(app: App, face: TerminalFace | PlainFace, encoding: str) -> Approver:
+    from novacode.cli.approving import Approver  # lazy: 2 ms that only who can be asked pays
+
+    kept_in = str(personal_file(app.setup.home, app.setup.rules_of or app.setup.cwd))
+    return Approver(app.agent, Outlet(2, encoding), face, kept_in)
+
+
 def _reader_gone(app: App) -> None:
     app.agent.cancel(_STDOUT_GONE)
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class _Stops:
     """Stops that were asked for; `asked` is replaced when it was seen."""
 

@@ -29,7 +29,7 @@ from novacode.values.events import RunEnded
 __all__ = ["RunWish", "run_prompt"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class RunWish:
     """What `novacode run` was asked for."""
 

@@ -15,8 +15,8 @@ from novacode.app.settings import Places, environment, home_folder, load_setting
 from novacode.app.setup import SessionWish, Setup
 from novacode.app.tape_seam import Replay
 from novacode.authority.policy import Mode
-from novacode.cli.approving import can_ask
 from novacode.cli.early import HERE
+from novacode.cli.outlet import can_ask
 from novacode.errors import UsageError
 from novacode.values.parts import JSON
 
@@ -77,7 +77,7 @@ _OPTIONS = (
 )
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Opening:
     """A session to open. `flags` are settings keys with values; `None` values are not set.
 

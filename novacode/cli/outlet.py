@@ -13,10 +13,15 @@ import trio
 
 from novacode.cli.escape import for_encoding
 
-__all__ = ["Outlet", "reopened"]
+__all__ = ["Outlet", "can_ask", "reopened"]
 
 _MOST = 4 * 1024 * 1024  # bytes that wait; beyond it new text is dropped and counted
 _CHUNK = 16 * 1024
+
+
+def can_ask() -> bool:
+    """Whether a person can be asked: what we read from and what we write to are both a terminal."""
+    return os.isatty(0) and os.isatty(2)
 
 
 class Outlet:

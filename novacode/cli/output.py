@@ -26,7 +26,7 @@ FORMATS: Sequence[Format] = ("text", "json", "stream-json", "events")
 _AT_LAST = 0.5  # seconds in which a reader that reads at all takes one more line
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Output:
     """What goes to standard output. `watch` is subscribed too, and remembers what the result object needs.
 

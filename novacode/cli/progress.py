@@ -64,7 +64,7 @@ class LiveCall:
     last_line: str = ""
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Progress:
     """Takes events with `apply`; `text` and `calls` are what is live. Notices below `level` are not shown."""
 

@@ -31,7 +31,7 @@ _TICK = 1.0  # how often the seconds of a running call move on
 _MOST_BLOCKS = 2000
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Look:
     """How to show: `quiet` leaves warnings, `verbose` adds all notices. `environ` is for `TERM` and such.
 

@@ -60,7 +60,7 @@ _SUBTYPES: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class ResultWatch:
     """Subscribes to a run and remembers what its result object needs. `end` is the run's end, once it has come."""
 

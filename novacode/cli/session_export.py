@@ -9,7 +9,7 @@ from novacode.cli.escape import visible
 from novacode.cli.session_html import session_page
 from novacode.cli.session_text import arguments_text, outcome_words, part_text, title_of, user_label, with_results
 from novacode.protocols.summary import codec_for
-from novacode.sessions.fold import Loaded
+from novacode.sessions.loaded import Loaded
 from novacode.values.parts import JSON, Text, Thinking, User
 from novacode.values.request import ModelRequest
 

@@ -16,7 +16,7 @@ from novacode.cli.session_text import (
     user_label,
     with_results,
 )
-from novacode.sessions.fold import Loaded
+from novacode.sessions.loaded import Loaded
 from novacode.values.parts import BrokenCall, Text, Thinking, ToolCall, User
 from novacode.values.results import Outcome, ToolResult
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from novacode.cli.escape import in_one_line, visible
-from novacode.sessions.fold import Loaded
+from novacode.sessions.loaded import Loaded
 from novacode.values.history import Exchange
 from novacode.values.parts import BrokenCall, ServerBlock, Text, Thinking, ToolCall, User, UserPart
 from novacode.values.results import Outcome, ResultPart, ToolResult

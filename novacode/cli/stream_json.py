@@ -40,7 +40,7 @@ _STOPS: Mapping[StopReason, str] = {
 }
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Init:
     """What the first line says about the run. `sandbox` is what commands run in, missing where it is none.
 

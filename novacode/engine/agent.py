@@ -25,7 +25,7 @@ from novacode.values.request import Usage
 __all__ = ["Agent", "AgentOptions"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class AgentOptions:
     """How an agent runs. `somebody` is whether a person can be asked; `model` is what events call the model.
 

@@ -18,7 +18,6 @@ from novacode.engine.conversation import Conversation
 from novacode.engine.gauge import Gauge, Item, bytes_of, bytes_of_result
 from novacode.engine.kit import Kit
 from novacode.engine.limits import Ending, Progress
-from novacode.engine.summary import Rejected, SummaryWish, ask_for_summary
 from novacode.values.compaction import compacted
 from novacode.values.events import Compacted, Level, Notice, RunStatus
 from novacode.values.failure import Failure, FailureKind
@@ -42,7 +41,7 @@ did and found out, in your own words:
 """
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _Job:
     """One compaction. `limit` is what the model can read, as far as is known at this moment.
 
@@ -58,7 +57,7 @@ class _Job:
     wanted: str | None = None
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _Plan:
     """What to do: `event` is all of it but the summary, and `head` are the items that is to be written of.
 
@@ -142,6 +141,9 @@ class Compactor:
 
     async def _compact(self, job: _Job) -> Ending | bool:
         """Return whether the history is shorter now, or how the run ends because the model could not be asked."""
+        # lazy: 2 ms that only a long conversation pays
+        from novacode.engine.summary import Rejected, SummaryWish, ask_for_summary
+
         kit = job.kit
         kit.emit(Notice(Level.INFO, f"the conversation has about {job.before} tokens; it is being shortened"))
         await kit.hooks.pre_compact("auto" if job.wanted is None else "manual", job.wanted or "")

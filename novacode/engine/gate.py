@@ -30,7 +30,7 @@ class Overlap(enum.StrEnum):
     NONE = "none"
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Ticket:
     """A call's place in the queue. `claims` may be replaced (a hook rewrote the arguments); the place is kept."""
 

@@ -32,7 +32,7 @@ async def _nothing_to_wait_for() -> Sequence[str]:
     return ()
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Services:
     """What all runs of a session share. `ready` waits, bounded, for tools on their way; it returns what to tell."""
 
@@ -51,7 +51,7 @@ class Services:
     ready: Callable[[], Awaitable[Sequence[str]]] = attrs.field(default=_nothing_to_wait_for, kw_only=True)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Kit(Services):
     """The same, with what belongs to one run and ends with it."""
 

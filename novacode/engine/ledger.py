@@ -34,7 +34,7 @@ NEXT: Mapping[Phase, frozenset[Phase]] = {
 _PARTIAL = 16_000  # bytes of live output kept for a call that never gets to say what its output was
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Stopping:
     """The scope of a run, and why it was cancelled: the words in the results of what that cuts off."""
 

@@ -31,7 +31,7 @@ mend the arguments, do it another way or ask, or read the output and fix the cau
 """
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Prompt:
     """The parts of the system prompt. `replaced` takes the place of NovaCode's own text, `appended` follows it all."""
 

@@ -18,7 +18,7 @@ from novacode.values.request import ModelRequest
 __all__ = ["TurnOutcome", "run_turn"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class TurnOutcome:
     """What a turn came to. `exchange` is what became history, `finish` is missing where the response broke off."""
 

@@ -17,8 +17,9 @@ from novacode.lab.point import How, Point
 from novacode.lab.scenario import Scenario
 from novacode.lab.schedule import Schedule, run_scheduled
 from novacode.lab.stage import Stage
-from novacode.sessions.fold import Fold, Loaded
+from novacode.sessions.fold import Fold
 from novacode.sessions.lines import FORMAT
+from novacode.sessions.loaded import Loaded
 from novacode.sessions.record import Record, is_kept
 from novacode.values.events import ApprovalAsked, ApprovalClosed, RunEnded, Stamped
 from novacode.values.ids import CallId

@@ -12,7 +12,7 @@ from novacode.errors import UsageError
 __all__ = ["PROVIDERS", "Provider", "auth_headers", "split_model"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Provider:
     """Where a provider is and how it is spoken to.
 

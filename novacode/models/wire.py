@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from novacode.protocols.base import WireRequest
 
-__all__ = ["Wire", "WireResponse"]
+__all__ = ["Wire", "WireResponse", "batches"]
+
+_SENT_ALONE = 256 * 1024  # bytes of a body from which on copying them costs more than another send
 
 
 class WireResponse(Protocol):
@@ -43,3 +45,16 @@ class Wire(Protocol):
     async def aclose(self) -> None:
         """Close what is kept open between requests."""
         ...
+
+
+def batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Put small neighbours together, which is cheaper than sending each; what is large is left alone, uncopied."""
+    small: list[bytes] = []
+    for piece in pieces:
+        if len(piece) < _SENT_ALONE:
+            small.append(piece)
+        else:
+            yield from filter(None, (small, [piece]))
+            small = []
+    if small:
+        yield small

@@ -20,7 +20,7 @@ from novacode.values.request import ModelRequest
 __all__ = ["Codec", "Decoder", "WireRequest"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class WireRequest:
     """An HTTP request as a codec writes it. `path` is relative to the provider's base URL; keys are the wire's job.
 

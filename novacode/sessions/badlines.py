@@ -11,7 +11,7 @@ __all__ = ["BadLines"]
 _MOST_NAMED = 10
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class BadLines:
     """Lines by what is wrong with them."""
 

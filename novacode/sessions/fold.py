@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-import attrs
-
 from novacode.engine.conversation import Conversation
 from novacode.errors import SessionError
 from novacode.sessions.badlines import BadLines
+from novacode.sessions.loaded import Loaded
 from novacode.sessions.mending import UNREADABLE, OpenRun, OpenTurn, Rebuilt, endings, readable, rebuild, unanswered
 from novacode.sessions.record import Damaged, Header, Record, parse_header, read_lines
 from novacode.values import serial
@@ -28,38 +27,13 @@ from novacode.values.ids import CallId, RunId
 from novacode.values.parts import JSON, User
 from novacode.values.request import Usage
 
-__all__ = ["Fold", "Loaded", "events_of", "load"]
+__all__ = ["Fold", "events_of", "load"]
 
 _KNOWN = frozenset(serial.TAGS.values())
 _OF_A_RUN = frozenset({"turn_began", "part_done", "call_ready", "call_broken", "call_moved", "turn_committed"})
 """Records that show a run to be under way, also where the record of its beginning cannot be read."""
 
 E = TypeVar("E")
-
-
-@attrs.frozen
-class Loaded:
-    """A session as read. `runs` and `last_seq` are where the counters of runs and events go on.
-
-    `interrupted` is whether the last run has no end on record; `repair` are the events that end it, to be appended.
-    `repaired` are the calls whose results had to be made up, `notices` what a person should know about the file.
-    `last_usage` is that of the last committed turn. `call_ids` are those of all calls there ever were, also where a
-    compaction has left them out of the history.
-    """
-
-    history: History = attrs.field(factory=History)
-    call_ids: frozenset[CallId] = frozenset()
-    header: Header | None = None
-    runs: int = 0
-    last_seq: int = 0
-    last_at: float = 0.0
-    model: str = ""
-    last_usage: Usage | None = None
-    cost_usd: float = 0.0
-    interrupted: bool = False
-    repaired: tuple[CallId, ...] = ()
-    repair: tuple[Stamped, ...] = attrs.field(default=(), repr=False)
-    notices: tuple[str, ...] = ()
 
 
 class Fold:

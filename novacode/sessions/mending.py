@@ -52,7 +52,7 @@ _LOST = (
 _NOT_BEGUN = "Never started: NovaCode ended before this was begun. Nothing was executed."
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class OpenTurn:
     """Raw records of the turn that is not committed yet. They are only looked into when it never is."""
 
@@ -67,7 +67,7 @@ class OpenTurn:
         return any(record.type in ("call_ready", "call_broken") for record in self.parts)
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class OpenRun:
     """A run that has no end on record yet. `questions` are the raw records of approvals that nobody has closed."""
 
@@ -77,7 +77,7 @@ class OpenRun:
     questions: dict[str, Record] = attrs.field(factory=dict)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Rebuilt:
     """The exchange of a turn that was never committed, and those of its results that had to be made up."""
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import attrs
 
 from novacode.errors import SessionError
-from novacode.sessions.fold import Loaded, load
 from novacode.sessions.holders import forget_holder, holder_words, note_holder
 from novacode.sessions.journal import Journal, Journaling, MemoryJournal
 from novacode.sessions.listing import Summary, list_sessions, project_key, session_files, stem
+from novacode.sessions.loaded import Loaded
 from novacode.sessions.record import Header
 from novacode.sessions.secrets import Secrets
 from novacode.values.ids import SessionId
@@ -29,7 +29,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TRIES = 8
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Session:
     """A session that can be appended to. `path` is `None` for one that is kept in memory only.
 
@@ -120,9 +120,9 @@ class Store:
                 f" it with --fork-session; `novacode sessions show {path.stem}` only reads it."
             ) from error
         except OSError as error:
-            return _unwritable(path, load(path), f"{path} cannot be written ({error.strerror or error})")
+            return _unwritable(path, _load(path), f"{path} cannot be written ({error.strerror or error})")
         try:
-            loaded = load(path)
+            loaded = _load(path)
         except BaseException:
             journal.close()
             raise
@@ -141,13 +141,13 @@ class Store:
         The copy is of whole lines, so it is right also while another process is writing the original.
         """
         source = self.find(wanted, near or cwd)
-        loaded = load(source)
+        loaded = _load(source)
         made = self.create(cwd)
         if not isinstance(made.journal, Journal):
             return attrs.evolve(made, loaded=loaded, notices=(*loaded.notices, *made.notices))
         try:
             made.journal.copy_records(source)
-            copied = _repaired(load(made.journal.path), made.journal)
+            copied = _repaired(_load(made.journal.path), made.journal)
         except OSError as error:
             made.close()
             raise SessionError(f"{source} could not be copied: {error.strerror or error}") from error
@@ -209,6 +209,12 @@ class Store:
             if not (folder / f"{chosen}.jsonl").exists():
                 return chosen
         raise FileExistsError(17, "no free session id: the source of chance keeps giving the same bytes")
+
+
+def _load(path: Path) -> Loaded:
+    from novacode.sessions.fold import load  # lazy: 6 ms that only a session which goes on pays
+
+    return load(path)
 
 
 def _left_running(left: Sequence[str]) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class Effects:
     details: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ToolSpec(Generic[A]):
     """A tool as it is declared. `description` is written for the model; `args` is the attrs class of its parameters."""
 

@@ -16,7 +16,7 @@ from novacode.workspace.paths import Workspace
 __all__ = ["ToolContext"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class ToolContext:
     """What a tool may use while it runs.
 

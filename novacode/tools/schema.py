@@ -28,7 +28,7 @@ class InvalidArguments(NovaError):
         super().__init__("\n".join(lines))
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Foreign:
     """Parameters that somebody else has declared, in the place of an attrs class.
 

@@ -36,10 +36,9 @@ _SANDBOXED = (
     "[it ran in a sandbox: only the working folder and /tmp can be written, never .git/hooks, .git/config or .novacode;"
     " there may be no network; what a command leaves running ends with it. Work within that, or tell the user]"
 )
-_STOPPED_BY_A_SANDBOX = re.compile(
+_STOPPED_BY_A_SANDBOX = (
     r"read-only file system|device or resource busy|network is unreachable|resolve|name resolution|connection refused"
-    r"|operation not permitted|permission denied|EROFS|EBUSY|ENOTFOUND|EAI_AGAIN",
-    re.IGNORECASE,
+    r"|operation not permitted|permission denied|EROFS|EBUSY|ENOTFOUND|EAI_AGAIN"
 )
 
 _DESCRIPTION = """Run a command line in bash, in the workspace folder, and get its output (stdout and stderr together).
@@ -154,7 +153,7 @@ def _told(text: str, ended: Exit) -> str:
         said.append(f"[exit code {ended.code}: probably killed by {_signal_name(ended.code - 128)}]")
     elif ended.code:
         said.append(f"[exit code {ended.code}]")
-    if ended.confined and ended.code and _STOPPED_BY_A_SANDBOX.search(text):
+    if ended.confined and ended.code and re.search(_STOPPED_BY_A_SANDBOX, text, re.IGNORECASE):
         said.append(_SANDBOXED)
     if ended.background:
         pids = ", ".join(map(str, ended.background[:_MOST_LISTED])) + (

@@ -38,7 +38,7 @@ class Leader(Protocol):
         ...
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Family:
     """What one command has started. `key` is its number within its table and part of `marker`.
 

@@ -28,7 +28,7 @@ Work = Callable[[Callable[[bytes], None]], Awaitable[Exit]]
 """Does the work, gives its output to the function it is handed, and stops everything it started when cancelled."""
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Job:
     """One job. `ended` is set when it has, whatever the way; `exit` or `problem` says how, neither that it was stopped.
 

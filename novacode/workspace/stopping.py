@@ -21,7 +21,7 @@ _SHORTEST = 0.002
 _LONGEST = 0.1  # how long something newly forked may go unnoticed while an older process is waited for
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Tally:
     """What stopping has taken so far, by identity, so that nothing is counted twice."""
 

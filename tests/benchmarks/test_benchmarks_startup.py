@@ -42,8 +42,9 @@ def test_a_task_imports_only_what_it_needs(bench):
     assert {"httpx", "novacode.protocols.anthropic"} <= loaded
     others = {"novacode.protocols.gemini", "novacode.protocols.openai_chat", "novacode.protocols.openai_responses"}
     lazy = {"novacode.models.script", "novacode.authority.commands", "novacode.authority.hook_runner"}
+    lazy |= {"novacode.workspace.snapshots", "novacode.sessions.fold", "novacode.engine.summary", "novacode.cli.ask"}
     # `sys.modules` has `httpx._main` in place of the real one, which would bring rich.
-    outside = {"rich", "pygments", "pathspec", "tomllib", "importlib.metadata", "asyncio"}
+    outside = {"rich", "pygments", "pathspec", "tomllib", "importlib.metadata", "asyncio", "h2"}
     assert loaded.isdisjoint(others | lazy | outside | {"novacode.workspace.simulated"})
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from novacode.cli.session_html import session_page
 from novacode.cli.timeline_html import timeline_page
-from novacode.sessions.fold import Loaded
+from novacode.sessions.loaded import Loaded
 from novacode.sessions.timeline import Kind, Lane, Span, Timeline
 from novacode.values.history import Exchange, History
 from novacode.values.ids import CallId, RunId

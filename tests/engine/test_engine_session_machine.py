@@ -26,7 +26,8 @@ from novacode.authority.approvals import Answer, Receipt
 from novacode.engine.agent import Agent
 from novacode.engine.bus import Bus
 from novacode.engine.conversation import Conversation
-from novacode.sessions.fold import Fold, Loaded
+from novacode.sessions.fold import Fold
+from novacode.sessions.loaded import Loaded
 from novacode.sessions.record import Header, encode, is_kept, read_lines
 from novacode.values.events import (
     ApprovalAsked,

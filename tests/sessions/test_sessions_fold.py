@@ -5,7 +5,8 @@ from session_events import call, open_turn, result, stamped, text_run
 
 from novacode.engine import texts
 from novacode.errors import SessionError
-from novacode.sessions.fold import Loaded, load
+from novacode.sessions.fold import load
+from novacode.sessions.loaded import Loaded
 from novacode.sessions.record import Header, encode
 from novacode.values.events import AttemptDropped, CallBroken, PartDone, RunBegan, TurnBegan, TurnCommitted, UserAdded
 from novacode.values.failure import Failure, FailureKind
