@@ -21,16 +21,28 @@ def one_failure() -> Iterator[None]:
     """Turn any group of ordinary exceptions into one error.
 
     An error of ours that is alone in its group keeps its class, since that says what to do about it; everything else
-    becomes a `RunBroken`. Groups with `Cancelled`, `KeyboardInterrupt` or `SystemExit` in them go through as they are.
+    becomes a `RunBroken`. Where a cancellation from outside is on its way up beside it, both go on in a group, and
+    whoever cancelled gets the error in a group of its own. `KeyboardInterrupt` and `SystemExit` go through as they are.
     """
     try:
         yield
     except ExceptionGroup as group:
-        leaves = tuple(leaves_of(group))
-        if len(leaves) == 1 and isinstance(leaves[0], NovaError):
-            raise leaves[0] from group
-        found = "; ".join(f"{type(error).__name__}: {error}" for error in leaves)
-        raise RunBroken(f"the run was ended by a bug: {found}") from group
+        raise _one(group) from group
+    except BaseExceptionGroup as group:
+        cancelled, rest = group.split(trio.Cancelled)
+        if cancelled is None or not isinstance(rest, ExceptionGroup):
+            raise
+        error = _one(rest)
+        error.__cause__ = rest
+        raise BaseExceptionGroup(group.message, (cancelled, error)) from None
+
+
+def _one(group: ExceptionGroup[Exception]) -> NovaError:
+    leaves = tuple(leaves_of(group))
+    if len(leaves) == 1 and isinstance(leaves[0], NovaError):
+        return leaves[0]
+    found = "; ".join(f"{type(error).__name__}: {error}" for error in leaves)
+    return RunBroken(f"the run was ended by a bug: {found}")
 
 
 def leaves_of(group: ExceptionGroup[Exception]) -> Iterator[Exception]:

@@ -44,6 +44,7 @@ INVARIANTS: Mapping[str, Invariant] = {
     "transcript": record_checks.faces_saw_what_history_holds,
     "effect": run_checks.no_effect_after_the_end,
     "next-run": run_checks.next_run_works,
+    "expected": run_checks.results_are_those_expected,
 }
 """Kind -> what checks it. The kind is what rows and reports call a violation."""
 

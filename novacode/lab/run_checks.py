@@ -9,6 +9,7 @@ from novacode.authority.approvals import Receipt
 from novacode.lab.mishaps import MishapKind
 from novacode.lab.point import How
 from novacode.lab.trial import Trial
+from novacode.models.script import UNMET
 from novacode.values.events import (
     ApprovalAsked,
     ApprovalClosed,
@@ -33,6 +34,7 @@ __all__ = [
     "nothing_new_after_the_cancel",
     "old_answers_change_nothing",
     "questions_are_closed",
+    "results_are_those_expected",
 ]
 
 _IN_A_CALL = ("running", "asking", "queued")
@@ -188,3 +190,10 @@ def next_run_works(trial: Trial) -> Iterator[str]:
     elif trial.next_ended is None or trial.next_ended.status is not RunStatus.COMPLETED:
         how = "did not end" if trial.next_ended is None else f"ended as {trial.next_ended.status}"
         yield f"the next run {how}: {trial.next_ended.reason if trial.next_ended else ''}"
+
+
+def results_are_those_expected(trial: Trial) -> Iterator[str]:
+    """Where nobody stops a run and nothing goes wrong around it, its model is given the results that it expects."""
+    failure = trial.ended.failure if trial.ended is not None else None
+    if trial.point.step is None and not trial.point.mishap and failure is not None and UNMET in failure.message:
+        yield failure.message

@@ -207,16 +207,21 @@ async def _play(trial: Trial, outside: trio.CancelScope) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(stage.person)
         before = trio.lowlevel.current_statistics().tasks_living
-        with outside:
-            try:
+        try:
+            with outside:
                 trial.ended = await stage.agent.run(stage.prompt)
-            except Exception as error:  # noqa: BLE001 - judged like everything else
-                trial.raised = error
+        except Exception as error:  # noqa: BLE001 - judged like everything else
+            trial.raised = _alone(error)
         _take_stock(trial, before)
         trial.caught = outside.cancelled_caught
         if trial.point.step is not None:
             await _play_on(trial)
         nursery.cancel_scope.cancel()
+
+
+def _alone(error: Exception) -> Exception:
+    """Return an error that was beside a cancellation without the group it came in."""
+    return error.exceptions[0] if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1 else error
 
 
 def _look(trial: Trial, stamped: Stamped) -> None:

@@ -36,7 +36,10 @@ from novacode.values.failure import Failure, FailureKind
 from novacode.values.parts import JSON
 from novacode.values.request import StopReason
 
-__all__ = ["Script", "ScriptWire", "demo_script", "load_script", "parse_script", "tour_script"]
+__all__ = ["UNMET", "Script", "ScriptWire", "demo_script", "load_script", "parse_script", "tour_script"]
+
+UNMET = "in the results it is given"
+"""What the refusal of a request says whose results are not those that the script expects."""
 
 _STOP_WORDS: Mapping[StopReason, str] = {
     StopReason.END: "end_turn",
@@ -163,7 +166,7 @@ def _check(turn: ScriptTurn, request: WireRequest, where: str) -> None:
     for wanted in turn.expect.result:
         if wanted not in found:
             shown = repr(found if len(found) <= 500 else f"{found[:500]}…") if found else "no result at all"
-            raise _refused(f"{where} expects {wanted!r} in the results it is given; it found {shown}")
+            raise _refused(f"{where} expects {wanted!r} {UNMET}; it found {shown}")
 
 
 def _results(messages: list[dict[str, Any]]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from importlib import resources
 from pathlib import Path
 
 import attrs
@@ -55,6 +56,26 @@ def test_no_step_under_twenty_schedules(name: str, record_property: pytest.Fixtu
 def test_no_step_with_any_mishap(name: str) -> None:
     rows = explored(Plan((name,), hows=(How.RUN, How.CRASH), mishap="all"), jobs=2)
     assert [row for row in rows if row.violations] == []
+
+
+@pytest.mark.parametrize("how", [How.OUTSIDE, How.CRASH])
+def test_a_hook_that_breaks_while_the_run_is_cancelled_from_outside(how: How) -> None:
+    """What comes out beside the cancellation is one error that names the bug, and no group."""
+    rows = explored(Plan(("br-001-interrupted-shell",), hows=(how,), mishap="hook-crash@1"))
+    assert [row for row in rows if row.violations] == []
+
+
+def test_a_script_that_is_not_given_what_it_expects_is_a_violation(tmp_path: Path) -> None:
+    """Told of the run that nobody stops, and of that alone."""
+    right = resources.files("novacode.lab") / "scenarios" / "br-095-lost-after-an-effect.toml"
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(right.read_text().replace('result = "made"', 'result = "never"'))
+    rows = explored(Plan((str(wrong),), hows=(How.RUN,)))
+    (broken,) = (row for row in rows if row.violations)
+    assert broken.point.step is None
+    (violation,) = broken.violations
+    assert violation.kind == "expected"
+    assert "expects 'never' in the results it is given; it found " in violation.text
 
 
 def test_a_pool_gives_the_same_rows() -> None:
