@@ -7,7 +7,6 @@ import ipaddress
 import signal
 import sys
 import traceback
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from novacode.app.clocks import WallClock
 from novacode.app.interrupts import Ladder, exit_code_of
 from novacode.app.scheduling import seed_scheduler
 from novacode.app.setup import Setup
+from novacode.cli.browser import open_page
 from novacode.cli.early import HERE
 from novacode.cli.escape import visible
 from novacode.cli.isolation import working_folder
@@ -151,7 +151,7 @@ async def _serve(wish: _Wish) -> int:
             hub = end.hub = Hub(setup, Store(setup.home, WallClock()), nursery, _tell_bug)
             async with trio.open_nursery() as serving:
                 await serving.start(serve, hub, listening, token)
-                await _tell(wish, f"{listening.url}#token={token}")
+                _tell(wish, f"{listening.url}#token={token}", nursery)
                 await end.asked.wait()
                 await hub.close(end.reason, finish=wish.finish)
             nursery.cancel_scope.cancel()
@@ -170,15 +170,13 @@ def _setup(opening: Opening, cwd: Path) -> Setup:
     return attrs.evolve(setup, choice=choice, somebody=True)
 
 
-async def _tell(wish: _Wish, address: str) -> None:
-    """Say, once, what to open. Nothing else ever shows the token."""
+def _tell(wish: _Wish, address: str, nursery: trio.Nursery) -> None:
+    """Say, once, what to open, and have it opened where that is wanted. Nothing else ever shows the token."""
     click.echo(f"Open {address}")
     if not wish.opening.quiet:
         _say("whoever has this address can run commands here; Ctrl-C ends the server")
     if wish.open_browser:
-        opened = await trio.to_thread.run_sync(webbrowser.open, address)
-        if not opened:
-            _say("no browser could be opened")
+        nursery.start_soon(open_page, address, _say)
 
 
 def _say(text: str) -> None:

@@ -8,19 +8,44 @@ from typing import Any
 import attrs
 import trio
 
+from novacode.remote.bounds import BOUNDS
+
 __all__ = ["Connections", "Line"]
 
 _WRITING = 30.0
 """Seconds in which a client has to take what is sent to it."""
 
+_AT_ONCE = 16 * 1024
+"""Bytes that are read at once. They can be thousands of tiny fragments, and nobody else is heard meanwhile."""
+
+_ENDING = 1.0
+"""Seconds in which the server has to see that a client has gone."""
+
+_AHEAD = 4 * BOUNDS.size
+"""Bytes that may come on a connection before one of the messages they are has been taken.
+
+It is room for some of the largest. More is a message that never ends, all of which the protocol library would keep,
+also after it has said 1009.
+"""
+
+_AHEAD_OF_ALL = 16 * BOUNDS.size
+"""The same of all connections together; the one that has most of it makes place."""
+
 
 class Line(trio.abc.HalfCloseableStream):
-    """A connection whose writing is bounded in time. The server shields its writes, so nothing else could end one."""
+    """A connection whose writing is bounded in time, and whose reading in what comes before anything is made of it.
 
-    def __init__(self, stream: trio.SocketStream, peer: Any) -> None:
+    The server shields its writes, so nothing else could end one. `ahead` is how many bytes have come since something
+    was taken; `came` is called when there are more. Who serves it does so in `scope`.
+    """
+
+    def __init__(self, stream: trio.SocketStream, peer: Any, came: Callable[[], Awaitable[None]]) -> None:
         self.socket = stream.socket
         self.peer = peer
+        self.ahead = 0
         self._stream = stream
+        self.scope = trio.CancelScope()
+        self._came = came
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send, or raise `BrokenResourceError` where that takes too long: the connection is dead then."""
@@ -38,8 +63,25 @@ class Line(trio.abc.HalfCloseableStream):
         await self._stream.wait_send_all_might_not_block()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
-        """As the stream."""
-        return await self._stream.receive_some(max_bytes)
+        """As the stream; raises `BrokenResourceError` where too much has come that nothing was made of."""
+        try:
+            data = await self._stream.receive_some(min(max_bytes or _AT_ONCE, _AT_ONCE))
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self._end_soon()
+            raise
+        if not data:
+            self._end_soon()
+        self.ahead += len(data)
+        await self._came()
+        if self.ahead > _AHEAD:
+            self._end_soon()
+            await trio.aclose_forcefully(self._stream)
+            raise trio.BrokenResourceError(f"more than {_AHEAD} bytes came, and no message")
+        return data
+
+    def _end_soon(self) -> None:
+        """Nothing can come any more. A WebSocket's server would see that at its next ping, and keep all until then."""
+        self.scope.deadline = min(self.scope.deadline, trio.current_time() + _ENDING)
 
     async def send_eof(self) -> None:
         """As the stream."""
@@ -68,6 +110,12 @@ class Connections:
         if peer is not None:
             self._strangers.pop(tuple(peer[:2]), None)
 
+    def heard(self, peer: Any) -> None:
+        """Take note that something of the client at `peer` was taken: a message, a part of a body, its end."""
+        line = self._lines.get(tuple(peer[:2])) if peer is not None else None
+        if line is not None:
+            line.ahead = 0
+
     async def handle(self, stream: trio.SocketStream, serve: Callable[[Line], Awaitable[None]]) -> None:
         """Have `serve` handle a connection to its end, or close it where there are too many."""
         try:
@@ -78,9 +126,10 @@ class Connections:
         if len(self._lines) >= self.most and not await self._make_place():
             await trio.aclose_forcefully(stream)
             return
-        line = self._lines[peer] = self._strangers[peer] = Line(stream, peer)
+        line = self._lines[peer] = self._strangers[peer] = Line(stream, peer, self._keep_bounds)
         try:
-            await serve(line)
+            with line.scope:
+                await serve(line)
         except Exception as error:  # noqa: BLE001 - of one connection; it is told, and the others go on
             self.bug(error)
         finally:
@@ -88,6 +137,12 @@ class Connections:
                 del self._lines[peer]
             self._strangers.pop(peer, None)
             self._fewer.set()
+
+    async def _keep_bounds(self) -> None:
+        while sum(line.ahead for line in self._lines.values()) > _AHEAD_OF_ALL:
+            line = max(self._lines.values(), key=lambda line: line.ahead)
+            line.ahead = 0
+            await trio.aclose_forcefully(line)
 
     async def emptied(self) -> None:
         """Wait until there is no connection."""

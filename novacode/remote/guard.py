@@ -7,6 +7,7 @@ no further; every answer gets the headers that keep browsers from doing more wit
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
@@ -14,6 +15,7 @@ import attrs
 import trio
 
 from novacode.remote.bounds import BOUNDS, BadMessage, parse_object
+from novacode.remote.connections import Connections
 from novacode.remote.keys import Keys
 from novacode.remote.login import LOGIN_PAGE, LOGIN_POLICY
 from novacode.remote.origin import Place, Site
@@ -43,6 +45,7 @@ _HEADERS: Mapping[bytes, bytes] = {
     b"content-security-policy": POLICY.encode(),
 }
 _READING = 10.0
+_TOKEN_BODY = 4096  # of somebody who is not known yet
 _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -83,30 +86,23 @@ class _Asked:
 class Guard:
     """An ASGI application around another.
 
-    `known` is told the connection of each request that is let in, `bug` of the bugs of one.
+    `connections` are told of each request that is let in, of each message that is taken, and of bugs.
     """
 
-    def __init__(
-        self,
-        app: App,
-        site: Site,
-        keys: Keys,
-        cookie_name: str,
-        known: Callable[[Any], None],
-        bug: Callable[[Exception], None],
-    ) -> None:
+    def __init__(self, app: App, site: Site, keys: Keys, cookie_name: str, connections: Connections) -> None:
         self._app = app
         self._site = site
         self._keys = keys
         self._cookie_name = cookie_name
-        self._known = known
-        self._bug = bug
+        self._connections = connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, or refuse it."""
         if scope["type"] not in ("http", "websocket"):
             return
-        sending = _with_headers(send)
+        heard = partial(self._connections.heard, scope.get("client"))
+        heard()
+        receive, sending = _telling(receive, heard), _with_headers(send)
         try:
             asked = _Asked.of(scope)
             self._check_place(scope, asked)
@@ -114,7 +110,7 @@ class Guard:
                 await self._login(scope, asked, receive, sending)
                 return
             self._check_who(asked)
-            self._known(scope.get("client"))
+            self._connections.known(scope.get("client"))
             if asked.method in _CHANGING and not asked.socket:
                 receive = _given(await _body(asked, receive))
         except _No as no:
@@ -123,7 +119,7 @@ class Guard:
         try:
             await self._app(scope, receive, sending)
         except Exception as error:  # noqa: BLE001 - of one request; it is told, and the others go on
-            self._bug(error)
+            self._connections.bug(error)
 
     def _check_place(self, scope: Scope, asked: _Asked) -> None:
         if scope.get("http_version") not in ("1.0", "1.1"):
@@ -159,10 +155,10 @@ class Guard:
         return found.value if found is not None else ""
 
     async def _login(self, scope: Scope, asked: _Asked, receive: Receive, send: Send) -> None:
-        token = parse_body(await _body(asked, receive)).get("token")
+        token = parse_body(await _body(asked, receive, _TOKEN_BODY)).get("token")
         if not isinstance(token, str) or not self._keys.is_token(token):
             raise self._unknown()
-        self._known(scope.get("client"))
+        self._connections.known(scope.get("client"))
         secure = "; Secure" if self._site.scheme == "https" else ""
         value = f"{self._cookie_name}={self._keys.cookie()}; Path=/; HttpOnly; SameSite=Strict{secure}"
         await _answer(send, 204, [(b"set-cookie", value.encode())], b"")
@@ -215,26 +211,35 @@ async def _refuse_socket(scope: Scope, no: _No, send: Send) -> None:
     await send({"type": "websocket.http.response.body", "body": body, "more_body": False})
 
 
-async def _body(asked: _Asked, receive: Receive) -> bytes:
-    """Return the body of a request that changes something: JSON, bounded in size and in time."""
+async def _body(asked: _Asked, receive: Receive, most: int = BOUNDS.size) -> bytes:
+    """Return the body of a request that changes something: JSON, `most` bytes at most, and bounded in time."""
     kind = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise _No(415, f"the body has to be application/json, and not {kind or 'of no type'}")
     length = asked.headers.get("content-length", "0")
-    if not (length.isascii() and length.isdigit()) or int(length[:20]) > BOUNDS.size:
-        raise _No(413, f"a body may have {BOUNDS.size} bytes")
+    if not (length.isascii() and length.isdigit()) or int(length[:20]) > most:
+        raise _No(413, f"this body may have {most} bytes")
     body = bytearray()
     with trio.move_on_after(_READING) as scope:
         while True:
             message = await receive()
             body += message.get("body", b"")
-            if len(body) > BOUNDS.size:
-                raise _No(413, f"a body may have {BOUNDS.size} bytes")
+            if len(body) > most:
+                raise _No(413, f"this body may have {most} bytes")
             if message["type"] != "http.request" or not message.get("more_body", False):
                 break
     if scope.cancelled_caught:
         raise _No(408, f"the body did not come within {_READING:g} s")
     return bytes(body)
+
+
+def _telling(receive: Receive, heard: Callable[[], None]) -> Receive:
+    async def receiving() -> Message:
+        message = await receive()
+        heard()
+        return message
+
+    return receiving
 
 
 def _given(body: bytes) -> Receive:

@@ -12,6 +12,7 @@ import attrs
 import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
+from hypercorn.protocol import ws_stream
 from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
@@ -81,7 +82,7 @@ async def serve(
     connections = Connections(hub.shared.bug)
     cookie = f"novacode_{listening.port}"
     keys = Keys(token, trio.current_time)
-    app: Any = Guard(routes(hub, cookie), listening.site, keys, cookie, connections.known, hub.shared.bug)
+    app: Any = Guard(routes(hub, cookie), listening.site, keys, cookie, connections)
     worker = WorkerContext(None)
     connect = partial(_connected, ASGIWrapper(app), _config(), worker, listening.context)
     async with trio.open_nursery() as nursery:
@@ -105,7 +106,16 @@ async def _connected(app: Any, config: Config, worker: Any, context: ssl.SSLCont
     await TCPServer(app, config, worker, ConnectionState({}), stream)
 
 
+def _no_compression(*_: Any) -> None:
+    """Agree on no extension of WebSockets.
+
+    Packed, 64 KiB can be 64 MiB, and they are unpacked before anybody looks at the size of a message.
+    """
+
+
 def _config() -> Config:
+    # There is no setting for it.
+    ws_stream.server_extensions_handshake = _no_compression  # type: ignore[attr-defined, assignment]
     config = Config()
     config.errorlog = None
     config.accesslog = None

@@ -1,12 +1,11 @@
 """HttpWire over TLS: certificates nobody vouches for, handshakes that never end, records that are cut."""
 
-import shutil
 import ssl
-import subprocess
 from contextlib import asynccontextmanager, suppress
 
 import pytest
 import trio
+from doubles.certificates import self_signed
 
 from novacode.errors import ModelFailed
 from novacode.models.endpoint import Endpoint, Timeouts
@@ -21,15 +20,7 @@ HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n"
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """A key and a self-signed certificate for localhost."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
-    folder = tmp_path_factory.mktemp("tls")
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    make = ["openssl", "req", "-x509", "-nodes", "-days", "2", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    make += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    make += ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(make, check=True, capture_output=True)
-    return key, certificate
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 async def cut_inside_a_record(stream):

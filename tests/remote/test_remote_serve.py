@@ -54,7 +54,7 @@ class Server:
 
 
 @contextmanager
-def serve(place: Place, *arguments: str, script: str = "") -> Iterator[Server]:
+def serve(place: Place, *arguments: str, script: str = "", scheme: str = "http") -> Iterator[Server]:
     """Have a server run in `place`; it is killed at the end, where it still runs."""
     if script:
         (place.root / "script.toml").write_text(script)
@@ -63,7 +63,7 @@ def serve(place: Place, *arguments: str, script: str = "") -> Iterator[Server]:
     try:
         assert process.stdout is not None
         line = process.stdout.readline().decode()
-        found = re.fullmatch(r"Open (http://127\.0\.0\.1:\d+/#token=[A-Za-z0-9_-]{43})\n", line)
+        found = re.fullmatch(rf"Open ({scheme}://127\.0\.0\.1:\d+/#token=[A-Za-z0-9_-]{{43}})\n", line)
         assert found is not None, (line, process.stderr.read() if process.stderr and process.poll() else "")
         yield Server(process, found[1])
     finally:
@@ -243,6 +243,36 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     assert ran.code == 42
     assert f"127.0.0.1:{port} cannot be listened on" in ran.err
     assert "--port 0" in ran.err
+
+
+def test_the_browser_is_given_a_file_that_leads_to_the_page(tmp_path: Path) -> None:
+    """For its owner alone, and gone with the server; the token is on no command line that others could read."""
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(
+        f'#!/bin/sh\necho "$$ $@" > {seen}.new\nmv {seen}.new {seen}\nexec sleep 300 > {seen}.out 2>&1\n'
+    )
+    browser.chmod(0o700)
+    place = Place(tmp_path, {"BROWSER": str(browser), "TMPDIR": str(tmp_path)})
+    with serve(place, "--model", "demo", "--open") as server:
+        place.until(seen.exists)
+        pid, opened = seen.read_text().split()
+        assert server.token not in opened
+        page = Path(opened.removeprefix("file://"))
+        assert page.stat().st_mode & 0o777 == 0o600
+        assert f'content="0; url={server.address}"' in page.read_text()
+        assert server.end()[0] == 143  # and does not wait for the browser
+        assert not page.exists()
+    os.kill(int(pid), signal.SIGKILL)  # it is the person's, and no process of ours
+
+
+def test_without_a_browser_the_server_serves(tmp_path: Path) -> None:
+    """It says so; the address is printed all the same."""
+    place = Place(tmp_path, {"BROWSER": str(tmp_path / "none"), "PATH": str(tmp_path)})
+    with serve(place, "--model", "demo", "--open") as server, server.http() as http:
+        assert http.get("/api/v1/state").status_code == 200
+        code, err = server.end()
+    assert code == 143
+    assert "novacode: no browser could be opened: there is none, or it has failed; $BROWSER names one" in err
 
 
 def _long(command: str) -> str:
