@@ -24,6 +24,8 @@ class InstantServer:
     url: str = ""
     turns: list[float] = attrs.field(factory=list)
     """Seconds from the end of one reply to the arrival of the next request of the same connection, whole."""
+    sizes: list[int] = attrs.field(factory=list)
+    """Bytes of each request's body."""
     _next: int = 0
 
     def serve(self, listener: socket.socket) -> None:
@@ -39,7 +41,8 @@ class InstantServer:
     def _talk(self, connection: socket.socket) -> None:
         sent, room = None, bytearray(1 << 20)
         with connection:
-            while _request_read(connection, room):
+            while (size := _request_read(connection, room)) is not None:
+                self.sizes.append(size)
                 if sent is not None:
                     self.turns.append(time.perf_counter() - sent)
                 reply = self.replies[self._next % len(self.replies)]
@@ -64,23 +67,27 @@ def _send(connection: socket.socket, reply: Sequence[bytes | float]) -> None:
     connection.sendall(ready + b"0\r\n\r\n")
 
 
-def _request_read(connection: socket.socket, room: bytearray) -> bool:
-    """Read a request, its body into `room` over and over: memory made anew for each would be measured as ours."""
+def _request_read(connection: socket.socket, room: bytearray) -> int | None:
+    """Read a request and return the size of its body; `None` where none comes any more.
+
+    The body goes into `room`, over and over: memory made anew for each would be measured as ours.
+    """
     data = b""
     while b"\r\n\r\n" not in data:
         more = connection.recv(1 << 16)
         if not more:
-            return False
+            return None
         data += more
     head, _, body = data.partition(b"\r\n\r\n")
     fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
-    left = int(fields[b"content-length"]) - len(body)
+    size = int(fields[b"content-length"])
+    left = size - len(body)
     while left > 0:
         taken = connection.recv_into(room, min(left, len(room)))
         if not taken:
-            return False
+            return None
         left -= taken
-    return True
+    return size
 
 
 @contextmanager

@@ -36,11 +36,11 @@ def _measured(bench):
 def test_fifty_megabytes_of_output_cost_neither_memory_nor_much_time(bench):
     """The time is that of the turn: from the reply that asks for the command to the request that has its result.
 
-    The turn keeps all bytes in a file, as its result says, so it is held to twice a pipe that does so too.
+    The turn keeps all bytes in a file, as its result says; a pipe that does so too is measured beside it.
     """
     samples = _measured(bench)
     assert median(samples["run, 50 MB"], "peak") - median(samples["run, true"], "peak") <= 10
     beyond = median(samples["turn, 50 MB"], "wall") - median(samples["turn, true"], "wall")
     plain, kept = median(samples["pipe"], "wall"), median(samples["pipe, kept"], "wall")
     print(f"{beyond * 1000:.1f} ms beyond a turn of `true`: {beyond / plain:.2f} pipes, {beyond / kept:.2f} that keep")
-    assert beyond <= 2 * kept
+    assert beyond <= 2 * plain

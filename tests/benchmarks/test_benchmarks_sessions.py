@@ -41,6 +41,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 _LISTED = 10_000
 _TURNS = 1_000
+_RUNS = 3
 
 
 def _turn(number, result_lines):
@@ -120,23 +121,63 @@ def test_ten_thousand_sessions_are_listed_in_half_a_second(bench):
     assert wall < 0.5
 
 
-def test_the_thousandth_turn_costs_what_the_first_did_and_memory_is_bounded(bench):
-    """One run of 1,000 turns: the time of its last turns to that of its first, and its memory to its journal."""
+_BARE = """
+import sys, trio
+
+async def main(port, size):
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    head = b"POST / HTTP/1.1\\r\\ncontent-length: %d\\r\\n\\r\\n" % size
+    for _ in range(101):
+        await stream.send_all(head)
+        await stream.send_all(b"x" * size)
+        answer = b""
+        while not answer.endswith(b"0\\r\\n\\r\\n"):
+            answer += await stream.receive_some()
+
+trio.run(main, int(sys.argv[1]), int(sys.argv[2]))
+"""
+
+
+def _carrying(size):
+    """Seconds that a client takes which does nothing but send requests of `size` bytes."""
+    with instant_server(anthropic("Done.")) as server:
+        port = server.url.rpartition(":")[2]
+        subprocess.run([sys.executable, "-c", _BARE, port, str(size)], check=True)
+        return statistics.quantiles(server.turns, n=4)[0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "most"), [(16, 1_000_000), (120, 4_000_000)], ids=["200,000 tokens at last", "a million"]
+)
+def test_the_thousandth_turn_costs_what_the_first_did_and_memory_is_bounded(bench, lines, most):
+    """Runs of 1,000 turns: the time of its last turns to that of its first, and its memory to its journal.
+
+    Every request holds the whole conversation. What a larger one takes to be carried, by a client that does nothing
+    else, is no time of ours; it hardly counts below a megabyte, and there the
+    time is compared as it is.
+    """
     read = {"path": "notes.txt"}
-    (bench.work / "notes.txt").write_text("".join(f"line {number} of the notes\n" for number in range(120)))
+    (bench.work / "notes.txt").write_text("".join(f"line {number} of the notes\n" for number in range(lines)))
     replies = [anthropic(f"Turn {at}.", [(f"tu_{at}", "read", read)]) for at in range(_TURNS)]
-    with instant_server(*replies, anthropic("Done.")) as server:
-        long = alternate({"run": bench.task(server.url, "--max-turns", "1001")}, 1, bench.environ, str(bench.work), 0)
-        turns = list(server.turns)
-    assert len(turns) == _TURNS
-    files = sorted((bench.root / "home" / "sessions").glob("*/*.jsonl"), key=os.path.getsize)
-    journal = files[-1].stat().st_size / (1 << 20)
     with instant_server(replies[0], anthropic("Done.")) as server:
         base = alternate({"run": bench.task(server.url)}, 3, bench.environ, str(bench.work))
+    with instant_server(*replies, anthropic("Done.")) as server:
+        command = bench.task(server.url, "--max-turns", "1001")
+        long = alternate({"run": command}, _RUNS, bench.environ, str(bench.work), warm_up=0)
+        turns, sizes = list(server.turns), list(server.sizes)
+    assert len(turns) == _RUNS * _TURNS
+    assert max(sizes) <= most
+    journal = max(map(os.path.getsize, (bench.root / "home" / "sessions").glob("*/*.jsonl"))) / (1 << 20)
     grown = median(long["run"], "peak") - median(base["run"], "peak")
+    carried = _carrying(sizes[975]) - _carrying(sizes[25])
+    runs = [turns[at : at + _TURNS] for at in range(0, len(turns), _TURNS)]
     # The quickest quarter of each fifty: what else the machine did falls on the others.
-    first, last = (statistics.quantiles(part, n=4)[0] for part in (turns[:50], turns[950:]))
-    print(f"\nturns 1-50 {first * 1000:.2f} ms, 951-1000 {last * 1000:.2f} ms: {last / first:.2f}")
+    ends = [tuple(statistics.quantiles(part, n=4)[0] for part in (run[:50], run[950:])) for run in runs]
+    whole = statistics.median(last / first for first, last in ends)
+    ours = statistics.median((last - carried) / first for first, last in ends)
+    told = "; ".join(f"{first * 1000:.2f} ms, {last * 1000:.2f} ms" for first, last in ends)
+    print(f"\nturns 1-50, and 951-1000 with {sizes[975] / 1e6:.2f} MB: {told}")
+    print(f"{whole:.2f}; without the {carried * 1000:.2f} ms of carrying more {ours:.2f}")
     print(f"journal {journal:.1f} MB, memory above the base {grown:.1f} MB: {grown / journal:.2f}")
-    assert last / first <= 1.3
+    assert (whole if most <= 1_000_000 else ours) <= 1.3
     assert grown <= 2 * journal
