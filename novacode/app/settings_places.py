@@ -12,7 +12,7 @@ from novacode.app.rule_store import personal_file
 __all__ = ["Places", "folder_of", "project_folder"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Places:
     """Where settings are looked for: `home` is NovaCode's own folder, `cwd` where the run works."""
 

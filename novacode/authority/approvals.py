@@ -52,7 +52,7 @@ class Answer:
     rules: tuple[str, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Question:
     """What is to be asked: the call as it will run, and what a person needs to see to decide."""
 

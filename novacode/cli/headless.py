@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from functools import partial
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
@@ -21,10 +22,12 @@ from novacode.cli.outlet import Outlet
 from novacode.cli.output import Format, Output
 from novacode.cli.result import UNKEPT, exit_code
 from novacode.cli.stdout import Stdout
-from novacode.cli.stream_json import Init
 from novacode.cli.text_output import failure_text
 from novacode.errors import NovaError
 from novacode.values.events import RunEnded
+
+if TYPE_CHECKING:
+    from novacode.cli.stream_json import Init
 
 __all__ = ["RunWish", "run_prompt"]
 
@@ -85,17 +88,8 @@ async def _handed_over(output: Output) -> int:
 
 async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | NovaError:
     """Run with everybody subscribed who shows, asks or writes; when this returns all of them have ended."""
-    init = Init(
-        app.session.id,
-        app.choice.label,
-        str(app.folder),
-        lambda: [offer.name for offer in app.tools.offers()],
-        app.setup.settings.mode.value,
-        app.sandbox.facts if app.sandbox else None,
-        app.mcp.states,
-    )
     outcome: RunEnded | NovaError
-    sinks = output.sinks(init, canonical=app.deterministic, timed=app.unreal)
+    sinks = output.sinks(partial(_init_of, app), canonical=app.deterministic, timed=app.unreal)
     app.ladder.missed, app.ladder.third = HERE.taken, partial(_end_here, app, output)
     async with faces(app, output.stdout, sinks, quiet=wish.opening.quiet, verbose=wish.opening.verbose) as shown:
         if app.ladder.asked:  # while everybody was being gathered
@@ -111,6 +105,20 @@ async def _with_faces(app: App, wish: RunWish, output: Output) -> RunEnded | Nov
                 shown.face.say(f"novacode: {text}")
         output.already_shown = shown.draws_answers
     return outcome
+
+
+def _init_of(app: App) -> Init:
+    from novacode.cli.stream_json import Init  # lazy: only one format has it
+
+    return Init(
+        app.session.id,
+        app.choice.label,
+        str(app.folder),
+        lambda: [offer.name for offer in app.tools.offers()],
+        app.setup.settings.mode.value,
+        app.sandbox.facts if app.sandbox else None,
+        app.mcp.states,
+    )
 
 
 def _end_here(app: App, output: Output, _code: int) -> None:

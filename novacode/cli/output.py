@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from novacode.cli.events_json import EventsJson
 from novacode.cli.result import ResultWatch, build_result, failure_result
 from novacode.cli.stdout import Stdout
-from novacode.cli.stream_json import Init, StreamJson
 from novacode.cli.text_output import answer_bytes
 from novacode.engine.bus import Sink
 from novacode.sessions.record import json_line
 from novacode.values.events import RunEnded, RunStatus
 from novacode.values.parts import JSON
+
+if TYPE_CHECKING:
+    from novacode.cli.stream_json import Init
 
 __all__ = ["FORMATS", "Format", "Output"]
 
@@ -40,15 +41,20 @@ class Output:
     watch: ResultWatch = attrs.field(factory=ResultWatch)
     already_shown: bool = False
 
-    def sinks(self, init: Init, *, canonical: bool, timed: bool = True) -> tuple[Sink, ...]:
+    def sinks(self, init: Callable[[], Init], *, canonical: bool, timed: bool = True) -> tuple[Sink, ...]:
         """Return what to subscribe. `canonical` gives events the order that does not depend on the scheduler.
 
-        `timed` is whether what calls take is the same in every run, too.
+        `init` makes what the first line says, where the format has one; `timed` is whether what calls take is the same
+        in every run, too.
         """
         match self.format:
             case "stream-json":
-                return (self.watch, StreamJson(self.stdout.write, init, include_partial=self.include_partial))
+                from novacode.cli.stream_json import StreamJson  # lazy, as the other: 2 ms that one format pays
+
+                return (self.watch, StreamJson(self.stdout.write, init(), include_partial=self.include_partial))
             case "events":
+                from novacode.cli.events_json import EventsJson
+
                 return (self.watch, EventsJson(self.stdout.write, canonical=canonical, timed=timed))
             case "text" | "json":
                 return (self.watch,)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Command", "Dialogue", "Exit", "NoSnapshots", "Processes", "Snapshots"]
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Dialogue:
     """A process that is talked to while it runs. `write` has its stdin, which is closed when `write` returns.
 
@@ -30,7 +30,7 @@ class Dialogue:
     patience: float
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Command:
     """A program to run: `argv` as it is, never through a shell unless `argv` names one.
 
