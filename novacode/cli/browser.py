@@ -30,17 +30,22 @@ async def open_page(address: str, say: Callable[[str], None]) -> None:
     browser can be opened `say` is told so, in words.
     """
     try:
-        fd, name = tempfile.mkstemp(".html", "novacode-")
+        page = _leading_to(address)
     except OSError as error:
         say(f"no browser was opened: {error.strerror or error}")
         return
     try:
-        with os.fdopen(fd, "w", encoding="utf-8") as file:
-            file.write(_PAGE.format(address=html.escape(address)))
-        page = Path(name).as_uri()
-        if not await trio.to_thread.run_sync(webbrowser.open, page, abandon_on_cancel=True):
+        if not await trio.to_thread.run_sync(webbrowser.open, page.as_uri(), abandon_on_cancel=True):
             say("no browser could be opened: there is none, or it has failed; $BROWSER names one")
         await trio.sleep_forever()
     finally:
         with suppress(OSError):
-            os.unlink(name)
+            page.unlink()
+
+
+def _leading_to(address: str) -> Path:
+    """Write the file and return its path; at once, since it is one line on a local disk."""
+    fd, name = tempfile.mkstemp(".html", "novacode-")
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(_PAGE.format(address=html.escape(address)))
+    return Path(name)
