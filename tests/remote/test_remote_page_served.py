@@ -17,7 +17,8 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def ask(page: Any, text: str) -> None:
-    """Write a prompt and send it."""
+    """Write a prompt and send it, once the page is connected: before that Enter leaves the text where it is."""
+    page.locator('body[data-connection="open"]').wait_for()
     page.locator("#prompt").fill(text)
     page.locator("#prompt").press("Enter")
 
