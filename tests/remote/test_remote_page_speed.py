@@ -125,6 +125,7 @@ def test_ten_thousand_events_of_a_real_run(browser: Any, tmp_path: Path) -> None
         [{"text": text, "fragments": 2500}, {"call": "glob", "arguments": {"pattern": f"{n}*"}}] for n in range(4)
     ]
     with served(tmp_path, [*turns, [{"text": "The end."}]]) as server, opened(browser, server.url) as page:
+        page.locator('body[data-connection="open"]').wait_for()
         page.locator("#prompt").fill("go")
         page.locator("#prompt").press("Enter")
         page.evaluate(_WATCH_KEYS)
